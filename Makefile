@@ -1,0 +1,54 @@
+# Everything sets itself up in a local virtual environment; `make demo` and `make test` need only Python 3.11+ and make.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN     = $(VENV)/bin
+READY   = $(VENV)/.ready
+
+.PHONY: demo demo-nsl-kdd test test-long check format bench lock smoke clean
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "netclust needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..."; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(READY)
+	@BIN=$(BIN) sh examples/demo.sh
+
+demo-nsl-kdd: $(READY)
+	@BIN=$(BIN) sh examples/demo-nsl-kdd.sh
+
+test: $(READY)
+	$(BIN)/python -m pytest -m 'not long'
+
+test-long: $(READY)
+	NETCLUST_LONG=1 $(BIN)/python -m pytest
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(READY)
+	$(BIN)/python benchmarks/sweep.py
+	$(BIN)/python benchmarks/vs_river.py
+	$(BIN)/python benchmarks/vs_sklearn.py
+	$(BIN)/python benchmarks/startup.py
+
+# The newest Python here besides $(PYTHON): install, run the demo's path and the quick tests.
+smoke:
+	PYTHON=$(PYTHON) sh .ci/smoke
+
+lock:
+	rm -rf .venv-lock && $(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check '.[dev]'
+	.venv-lock/bin/python -m pip freeze --exclude netclust | grep -E '^[A-Za-z0-9._-]+==' > constraints.txt
+	rm -rf .venv-lock
+
+clean:
+	rm -rf $(VENV) .venv-* build dist *.egg-info demo

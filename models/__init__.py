@@ -1,0 +1,1 @@
+"""Offline tasks on the engine."""

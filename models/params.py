@@ -1,0 +1,97 @@
+"""Training parameters of the network task: a TOML file, a preset, or defaults.
+
+>>> load_params("thesis").transform
+'none'
+>>> parse_params("epochs = 2").epochs
+2
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from netclust.errors import InputError
+from netclust.learners.stream import Absent, StreamRule
+from netclust.schema import Transform
+from netclust.similarity import RootFeatures
+
+PRESETS = ("thesis",)
+_MAX_BYTES = 1 << 20
+
+
+class TrainParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that training can be told. Names as in the specs; see docs/parameters.md."""
+
+    learner: Literal["lsp", "lspa", "unlearned"] = "lsp"
+    transform: Transform | Literal["schema"] = "schema"
+    training_window: int = 100
+    epochs: int = 5
+    C: float = 1.0
+    r: float = 1.0
+    cap: float | None = None
+    absent: Absent = "window"
+    sign: Literal[-1, 1] = -1
+    root: RootFeatures = "bias"
+    weights: Literal["averaged", "last"] = "averaged"
+    reference_size: int = 280
+    false_alarm_rate: float | None = None
+    holdout: float = 0.1
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, by name."""
+        checks = {
+            "training_window must be 1 to 1,000,000": 1 <= self.training_window <= 1_000_000,
+            "epochs must be 1 to 10,000": 1 <= self.epochs <= 10_000,
+            "C must be 0 or more": 0 <= self.C < 1e9,
+            "r must be 0 or more": 0 <= self.r < 1e9,
+            "cap must be above 0": self.cap is None or self.cap > 0,
+            "reference_size must be 1 to 16,777,216": 1 <= self.reference_size <= 1 << 24,
+            "false_alarm_rate must lie between 0 and 1": self.false_alarm_rate is None
+            or 0 < self.false_alarm_rate < 1,
+            "holdout must lie between 0 and 0.9": 0 < self.holdout <= 0.9,
+        }
+        for problem, fine in checks.items():
+            if not fine:
+                raise InputError(problem)
+
+    @property
+    def rule(self) -> StreamRule:
+        """What the stream learner needs of it."""
+        return StreamRule(
+            update="lspa" if self.learner == "lspa" else "lsp",
+            training_window=self.training_window,
+            epochs=self.epochs,
+            C=self.C,
+            r=self.r,
+            absent=self.absent,
+            sign=self.sign,
+            root=self.root,
+            cap=self.cap,
+        )
+
+
+def parse_params(text: str | bytes, where: str = "parameters") -> TrainParams:
+    """Parameters from TOML text."""
+    try:
+        return msgspec.toml.decode(text, type=TrainParams)
+    except (msgspec.ValidationError, msgspec.DecodeError, InputError) as error:
+        known = ", ".join(f.name for f in msgspec.structs.fields(TrainParams))
+        raise InputError(f"{where}: {error}. Known parameters: {known}") from None
+
+
+def load_params(name_or_path: str | Path) -> TrainParams:
+    """A preset by name (`thesis`), or a TOML file."""
+    if str(name_or_path) in PRESETS:
+        data = resources.files("netclust").joinpath(f"presets/{name_or_path}.toml").read_bytes()
+        return parse_params(data, str(name_or_path))
+    path = Path(name_or_path)
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise InputError(f"{path}: larger than {_MAX_BYTES} bytes, not parameters")
+        return parse_params(path.read_bytes(), str(path))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}. Presets: {', '.join(PRESETS)}") from None

@@ -1,0 +1,5 @@
+"""`python -m netclust` is `netclust`."""
+
+from netclust.cli import main
+
+main()

@@ -1,0 +1,67 @@
+"""`netclust info`: what is in a model file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from netclust.cli.output import percent, result, say, table, write_json
+from netclust.model import Model
+
+
+def run(path: Path, json: Path | None, top: int) -> None:
+    """Facts, classes and the strongest weights."""
+    model = Model.load(path)
+    encoding, origin = model.encoding, model.provenance
+    classes = np.bincount(model.reference.label, minlength=len(encoding.labels))
+    strongest = strongest_weights(model)[:top]
+    body: dict[str, Any] = {
+        "schema": encoding.schema.name,
+        "numeric": list(encoding.kept),
+        "coded": {a.name: len(v) for a, v in zip(encoding.schema.coded, encoding.vocabularies, strict=True)},
+        "dimension": model.layout.dimension,
+        "weights": model.weights,
+        "sign": model.sign,
+        "root": model.root,
+        "reference": {name: int(n) for name, n in zip(encoding.labels, classes, strict=True)},
+        "calibration": msgspec.to_builtins(model.calibration),
+        "provenance": msgspec.to_builtins(origin),
+        "fingerprint": model.fingerprint,
+        "bytes": path.stat().st_size,
+    }
+    if str(json) != "-":
+        calibrated = "learned"
+        if model.calibration is not None:
+            c = model.calibration
+            calibrated = f"{c.root:.4f}, set for {percent(c.false_alarm_rate)} false alarms on {c.records:,} records"
+        facts = [
+            ["schema", encoding.schema.name],
+            ["attributes", f"{len(encoding.kept)} numeric, {len(encoding.widths)} coded, {model.layout.dimension} weights"],
+            ["trained on", f"{origin.data or '?'} ({origin.records:,} records, seed {origin.seed})"],
+            ["made", f"{origin.created} by netclust {origin.netclust}"],
+            ["learner", str(origin.params.get("learner", "?"))],
+            ["root", calibrated],
+            ["fingerprint", model.fingerprint[:16]],
+        ]
+        table(str(path), ["", ""], facts)
+        table("Reference set", ["class", "referents"], [[n, k] for n, k in body["reference"].items()])
+        if top:
+            table("Strongest weights", ["attribute", "weight"], [[n, f"{w:+.3f}"] for n, w in strongest])
+        say(f"{path.stat().st_size:,} bytes")
+    write_json(json, result(["info"], body, seed=origin.seed, data={origin.data: origin.sha256}))
+
+
+def strongest_weights(model: Model) -> list[tuple[str, float]]:
+    """Weights by name, the largest first; of a value: both have it, one has it, neither has it."""
+    w = model.w
+    named = [(name, float(w[f])) for f, name in enumerate(model.encoding.kept)]
+    for s, attribute in enumerate(model.encoding.schema.coded):
+        for v, value in enumerate(model.encoding.vocabularies[s]):
+            at = int(model.layout.at[s]) + 3 * v
+            for k, what in enumerate(("both", "one", "neither")):
+                named.append((f"{attribute.name}={value} ({what})", float(w[at + k])))
+    named += [(f"root {k}", float(x)) for k, x in enumerate(w[len(w) - model.layout.roots :])]
+    return sorted(named, key=lambda pair: -abs(pair[1]))

@@ -1,0 +1,168 @@
+"""`netclust train network` and `netclust evaluate network`."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from netclust.cli.output import note, percent, progress, result, say, table, write_json
+from netclust.datasets.records import OnError, RecordReader
+from netclust.learners.stream import EpochReport
+from netclust.linker import Feedback
+from netclust.model import Model
+from netclust.models.evaluation import Evaluation, Protocol, evaluate_network, linker_config
+from netclust.models.network import train_network
+from netclust.models.params import TrainParams, load_params
+from netclust.schema import load_schema
+from netclust.stream.alerts import alerts_of
+from netclust.table import concat_tables
+from netclust.verdicts import VERDICTS
+
+
+def train(
+    file: str,
+    output: Path,
+    params: str | None,
+    seed: int,
+    schema: str,
+    false_alarm_rate: float | None,
+    on_error: OnError,
+    json: Path | None,
+) -> None:
+    """Read, learn, write the model."""
+    chosen = load_params(params) if params else TrainParams()
+    if false_alarm_rate is not None:
+        chosen = msgspec.structs.replace(chosen, false_alarm_rate=false_alarm_rate)
+        chosen.__post_init__()
+    reader = RecordReader(file, load_schema(schema), on_error=on_error)
+    records = concat_tables(list(reader))
+    report_skipped(reader)
+    start = time.perf_counter()
+    epochs: list[EpochReport] = []
+    with progress("training") as tick:
+        model = train_network(
+            records,
+            chosen,
+            seed=seed,
+            data=Path(file).name,
+            sha256=reader.sha256,
+            on_progress=tick,
+            on_epoch=epochs.append,
+        )
+    seconds = time.perf_counter() - start
+    model.save(output)
+    to_stdout = str(json) == "-"
+    if not to_stdout:
+        table(
+            f"Trained on {len(records):,} records in {seconds:.1f} s",
+            ["epoch", "updates", "loss", "root links", "no correct arc"],
+            [[e.epoch, e.updates, int(e.loss), e.root_links, e.no_correct_arc] for e in epochs],
+        )
+        if model.calibration is not None:
+            c = model.calibration
+            say(f"root {c.root:.4f}: false alarms {percent(c.obtained)} of {c.records:,} held-out normal records")
+        say(f"wrote {output} ({output.stat().st_size:,} bytes, {len(model.reference)} referents, seed {seed})")
+    body = {
+        "model": str(output),
+        "records": len(records),
+        "seconds": seconds,
+        "epochs": [asdict(e) for e in epochs],
+        "params": msgspec.to_builtins(chosen),
+        "calibration": msgspec.to_builtins(model.calibration),
+        "skipped": dict(reader.skipped),
+    }
+    write_json(json, result(["train", "network"], body, seed=seed, data={Path(file).name: reader.sha256}))
+
+
+def evaluate(
+    model_path: Path,
+    test: str,
+    protocol: Protocol,
+    feedback: Feedback,
+    delay: int,
+    window: int,
+    json: Path | None,
+    alerts: int,
+    on_error: OnError,
+) -> None:
+    """Link the test records and print the metrics."""
+    model = Model.load(model_path)
+    reader = RecordReader(test, model.encoding.schema, on_error=on_error)
+    evaluation = evaluate_network(model, reader, linker_config(protocol, feedback, delay, window))
+    report_skipped(reader)
+    metrics = evaluation.metrics()
+    if str(json) != "-":
+        print_evaluation(evaluation, metrics, f"{protocol} protocol, feedback {feedback}, {window} referents")
+        if alerts:
+            print_alerts(evaluation, alerts)
+    body = metrics | {
+        "model": model.fingerprint,
+        "protocol": protocol,
+        "feedback": feedback,
+        "delay": delay,
+        "window": window,
+        "skipped": dict(reader.skipped),
+    }
+    data = {Path(test).name: reader.sha256, model.provenance.data: model.provenance.sha256}
+    write_json(json, result(["evaluate", "network"], body, seed=model.provenance.seed, data=data))
+
+
+def report_skipped(reader: RecordReader) -> None:
+    """Say what was passed over."""
+    if reader.skipped:
+        counts = ", ".join(f"{n} {reason}" for reason, n in sorted(reader.skipped.items()))
+        note(f"skipped {sum(reader.skipped.values())} lines ({counts}), the first: {reader.first_skipped}")
+
+
+def print_evaluation(evaluation: Evaluation, metrics: dict[str, Any], how: str) -> None:
+    """Metrics, confusion by class of traffic, and the rate."""
+    shown = ["accuracy", "precision", "detection_rate", "false_positive_rate", "f1", "unseen_detection_rate"]
+    rows = [[name.replace("_", " "), percent(metrics[name])] for name in shown]
+    rows += [[name.replace("_", " "), _decimal(metrics[name])] for name in ("auc", "average_precision")]
+    rows += [[f"detection at {r} false positives", percent(d)] for r, d in metrics["detection_at_fpr"].items()]
+    table(f"{metrics['records']:,} records, {how}", ["metric", "value"], rows)
+    category = evaluation.linker.model.encoding.schema.category_of
+    trained = set(evaluation.linker.model.encoding.labels)
+    groups = np.array(
+        [
+            name if not bad else category.get(name, "attack") + ("" if name in trained else ", unseen type")
+            for name, bad in zip(evaluation.label_names, evaluation.truth, strict=True)
+        ],
+        object,
+    )
+    counts = Counter(zip(groups.tolist(), evaluation.verdicts.verdict.tolist(), strict=True))
+    names = sorted(set(groups.tolist()), key=lambda name: (name not in trained, name))
+    table(
+        "Truth (rows) and verdicts",
+        ["", *(v.replace("_", " ") for v in VERDICTS)],
+        [[name, *(counts[name, v] for v in range(len(VERDICTS)))] for name in names],
+    )
+    say(f"{metrics['records_per_second']:,.0f} records a second, from file to verdict")
+
+
+def _decimal(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def print_alerts(evaluation: Evaluation, most: int) -> None:
+    """The largest alerts, with what they really were, since the truth is known here."""
+    found = alerts_of(evaluation.linker.clusters())
+    rows = []
+    for alert in found[:most]:
+        inside = (evaluation.verdicts.cluster == alert.cluster) & evaluation.verdicts.anomalous
+        truth, n = Counter(evaluation.label_names[inside].tolist()).most_common(1)[0]
+        span = f"{alert.first_tick:,} - {alert.last_tick:,}"
+        rows.append([alert.cluster, alert.kind, alert.records, span, f"{alert.top_score:.2f}", f"{truth} {n / inside.sum():.0%}"])
+    left = f" (of {len(found):,})" if len(found) > most else ""
+    say()
+    table(
+        f"Alerts{left}: one a cluster, largest first",
+        ["cluster", "taken for", "records", "first - last record", "top score", "truth, mostly"],
+        rows,
+    )

@@ -1,0 +1,106 @@
+"""What commands print: rich tables on a terminal, plain aligned text when piped, and JSON results."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from netclust._version import __version__
+from netclust.container import write_bytes
+
+STARTED = time.perf_counter()
+
+
+def say(text: str = "") -> None:
+    """A line of output."""
+    sys.stdout.write(text + "\n")
+
+
+def note(text: str) -> None:
+    """A line about the output, which does not belong to it."""
+    sys.stderr.write(text + "\n")
+
+
+def percent(fraction: float | None) -> str:
+    """A fraction for people.
+
+    >>> percent(0.8918), percent(None)
+    ('89.18 %', '-')
+    """
+    return "-" if fraction is None else f"{100 * fraction:.2f} %"
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """A table; numbers (and percentages) to the right."""
+    cells = [[f"{c:,}" if isinstance(c, int) else str(c) for c in row] for row in rows]
+    right = [all(_is_number(row[i]) for row in cells) and bool(cells) for i in range(len(columns))]
+    if sys.stdout.isatty():
+        _rich_table(title, columns, cells, right)
+        return
+    widths = [max(len(x) for x in [columns[i], *(row[i] for row in cells)]) for i in range(len(columns))]
+    say(title)
+    for row in [list(columns), *cells]:
+        line = [c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True)]
+        say("  " + "  ".join(line).rstrip())
+    say()
+
+
+def _is_number(text: str) -> bool:
+    plain = text.replace(",", "").replace("%", "").replace(" ", "").lstrip("+-")
+    return plain in ("", "inf") or plain.replace(".", "", 1).replace("e", "").replace("-", "").isdigit()
+
+
+def _rich_table(title: str, columns: Sequence[str], cells: list[list[str]], right: list[bool]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(title=title, title_justify="left", title_style="bold")
+    for name, to_the_right in zip(columns, right, strict=True):
+        shown.add_column(name, justify="right" if to_the_right else "left")
+    for row in cells:
+        shown.add_row(*row)
+    Console().print(shown)
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on the terminal (standard error); nothing at all when that is not one."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def result(command: Sequence[str], body: dict[str, Any], *, seed: int | None, data: dict[str, str]) -> dict[str, Any]:
+    """A JSON result: the body with what every result carries. `data` maps file names to SHA-256 checksums."""
+    return {
+        **body,
+        "version": __version__,
+        "command": " ".join(command),
+        "seed": seed,
+        "data": data,
+        "duration": time.perf_counter() - STARTED,
+    }
+
+
+def write_json(path: Path | None, body: dict[str, Any]) -> None:
+    """Write a result where it was asked for."""
+    if path is None:
+        return
+    text = msgspec.json.format(msgspec.json.encode(body), indent=2) + b"\n"
+    if str(path) == "-":
+        sys.stdout.buffer.write(text)
+        sys.stdout.buffer.flush()
+    else:
+        write_bytes(path, text)

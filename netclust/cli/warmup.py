@@ -1,0 +1,36 @@
+"""`netclust warmup`: run every kernel once on a little data."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+from netclust.cli.output import result, say, write_json
+
+
+def run(json: Path | None) -> None:
+    """Compile what training, reading and linking need."""
+    start = time.perf_counter()
+    from netclust.datasets.records import RecordReader
+    from netclust.datasets.simulate import simulate
+    from netclust.kernels.jit import CACHE_FOLDER
+    from netclust.linker import LinkerConfig
+    from netclust.models.evaluation import evaluate_network
+    from netclust.models.network import train_network
+    from netclust.models.params import TrainParams
+    from netclust.schema import load_schema
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "records.txt")
+        simulate(600, seed=0).write(file)
+        reader = RecordReader(file, load_schema("kdd"))
+        table = next(iter(reader))
+        model = train_network(table, TrainParams(epochs=1, reference_size=40))
+        evaluate_network(model, [table], LinkerConfig(referent_window=50, label_delay=10, mature_after=60.0))
+    seconds = time.perf_counter() - start
+    where = str(CACHE_FOLDER) if CACHE_FOLDER else "nowhere: no writable folder, set NUMBA_CACHE_DIR"
+    if str(json) != "-":
+        say(f"kernels ready in {seconds:.1f} s, kept in {where}")
+    body = {"seconds": seconds, "cache": str(CACHE_FOLDER) if CACHE_FOLDER else None}
+    write_json(json, result(["warmup"], body, seed=None, data={}))

@@ -1,0 +1,58 @@
+"""Cluster summaries: what is known of a root-linked record and its descendants, or of a reference class."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from netclust.kernels import link as kernels
+from netclust.labels import LabelTable
+
+
+class ClusterSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """One cluster. Ids never merge and are never reused; ticks are arrival numbers, times nanoseconds (-1: unknown)."""
+
+    id: int
+    label: str
+    records: int
+    anomalous: int
+    first_tick: int
+    last_tick: int
+    first_time: int
+    last_time: int
+    top_score: float
+
+
+def summaries(tables: list[kernels.Clusters], labels: LabelTable) -> list[ClusterSummary]:
+    """The clusters that have records, by id; a reference class is the sum of its parts in all partitions."""
+    found: dict[int, ClusterSummary] = {}
+    for table in tables:
+        for slot in np.flatnonzero(table.count > 0):
+            one = ClusterSummary(
+                id=int(table.ident[slot]),
+                label=labels.name(int(table.label[slot])),
+                records=int(table.count[slot]),
+                anomalous=int(table.anomalous[slot]),
+                first_tick=int(table.first_tick[slot]),
+                last_tick=int(table.last_tick[slot]),
+                first_time=int(table.first_time[slot]),
+                last_time=int(table.last_time[slot]),
+                top_score=float(table.top_score[slot]),
+            )
+            found[one.id] = _joined(found[one.id], one) if one.id in found else one
+    return [found[ident] for ident in sorted(found)]
+
+
+def _joined(a: ClusterSummary, b: ClusterSummary) -> ClusterSummary:
+    """One summary of two parts of the same cluster."""
+    return ClusterSummary(
+        id=a.id,
+        label=a.label,
+        records=a.records + b.records,
+        anomalous=a.anomalous + b.anomalous,
+        first_tick=min(a.first_tick, b.first_tick),
+        last_tick=max(a.last_tick, b.last_tick),
+        first_time=min(a.first_time, b.first_time),
+        last_time=max(a.last_time, b.last_time),
+        top_score=max(a.top_score, b.top_score),
+    )

@@ -1,0 +1,133 @@
+"""One safetensors file for arrays and a JSON header: models and snapshots. Nothing in it can run code.
+
+>>> data = pack("netclust.example", {"w": np.arange(3.0)}, {"note": "hello"})
+>>> arrays, header = unpack(data, "netclust.example", "example")
+>>> arrays["w"].tolist(), header
+([0.0, 1.0, 2.0], {'note': 'hello'})
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from netclust.errors import InputError, ModelError
+
+FORMAT_VERSION = 1
+MAX_BYTES = 1 << 31
+_KEY = "netclust"
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
+    kind: str
+    version: int
+    header: dict[str, Any]
+
+
+def pack(kind: str, arrays: Arrays, header: Any) -> bytes:
+    """The bytes of a container; `header` is anything that msgspec turns into a JSON object."""
+    from safetensors.numpy import save
+
+    envelope = {"kind": kind, "version": FORMAT_VERSION, "header": header}
+    text = msgspec.json.encode(envelope).decode()
+    whole: bytes = save({name: np.ascontiguousarray(a) for name, a in arrays.items()}, metadata={_KEY: text})
+    return whole
+
+
+def unpack(data: bytes, kind: str, where: str) -> tuple[Arrays, dict[str, Any]]:
+    """Arrays (writable, contiguous) and header, or a `ModelError` that says what is wrong."""
+    from safetensors import SafetensorError, deserialize
+
+    size = int.from_bytes(data[:8], "little")
+    if len(data) < 8 or size > len(data) - 8:
+        raise ModelError(f"{where}: not a netclust file, or cut short")
+    try:
+        metadata = msgspec.json.decode(data[8 : 8 + size], type=dict[str, Any]).get("__metadata__", {})
+        text = metadata.get(_KEY) if isinstance(metadata, dict) else None
+        if not isinstance(text, str):
+            raise ModelError(f"{where}: a safetensors file, but not one of netclust's")
+        envelope = msgspec.json.decode(text, type=_Envelope)
+        if envelope.version > FORMAT_VERSION:
+            raise ModelError(
+                f"{where}: written in format {envelope.version}, this netclust reads up to {FORMAT_VERSION}: upgrade it"
+            )
+        if envelope.version < 1:
+            raise ModelError(f"{where}: format {envelope.version} is not known, make the file anew")
+        if envelope.kind != kind:
+            raise ModelError(f"{where}: holds {envelope.kind!r}, expected {kind!r}")
+        tensors = deserialize(data)
+    except (msgspec.DecodeError, msgspec.ValidationError, SafetensorError, UnicodeDecodeError) as error:
+        raise ModelError(f"{where}: corrupt ({error})") from None
+    return {name: _array(info, f"{where}: {name}") for name, info in tensors}, envelope.header
+
+
+_DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U64": "<u8", "U16": "<u2", "U8": "|u1", "BOOL": "|b1"}
+
+
+def _array(info: dict[str, Any], where: str) -> NDArray[Any]:
+    """A copy of one tensor, so that it is aligned, contiguous and writable."""
+    if info["dtype"] not in _DTYPES:
+        raise ModelError(f"{where} has type {info['dtype']}, which netclust does not use")
+    return np.frombuffer(info["data"], np.dtype(_DTYPES[info["dtype"]])).reshape(info["shape"]).copy()
+
+
+def need(arrays: Arrays, name: str, dtype: Any, shape: tuple[int | None, ...], where: str) -> NDArray[Any]:
+    """One array, checked: its type, its shape (None: any length), and that numbers are finite."""
+    array = arrays.get(name)
+    if array is None:
+        raise ModelError(f"{where}: has no {name}")
+    fits = array.ndim == len(shape) and all(
+        want in (None, got) for want, got in zip(shape, array.shape, strict=True)
+    )
+    if array.dtype != np.dtype(dtype) or not fits:
+        raise ModelError(f"{where}: {name} is {array.dtype}{list(array.shape)}, expected {np.dtype(dtype)}{list(shape)}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ModelError(f"{where}: {name} holds a number that is not finite")
+    return array
+
+
+def read_bytes(path: str | Path, limit: int = MAX_BYTES) -> bytes:
+    """The bytes of a file that is not larger than `limit`."""
+    try:
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_size > limit:
+                raise ModelError(f"{path}: larger than {limit} bytes, refused")
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    if len(data) > limit:
+        raise ModelError(f"{path}: larger than {limit} bytes, refused")
+    return data
+
+
+def write_bytes(path: str | Path, data: bytes) -> None:
+    """Write a file in one step: readers see the old one or the new one, never half."""
+    target = Path(path)
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(name, 0o666 & ~_umask())
+            os.replace(name, target)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

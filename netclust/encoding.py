@@ -1,0 +1,126 @@
+"""Encoding: what is fitted on training data to turn a table into a batch, and lives in the model.
+
+Numeric attributes are transformed and scaled to [0, 1] by the training range; a constant one is dropped. Symbolic values
+get codes from 1; a value never seen in training has no code (0) and matches nothing.
+
+>>> from netclust.schema import parse_schema
+>>> schema = parse_schema('name = "t"\\n[[attribute]]\\nname = "size"\\n[[attribute]]\\nname = "kind"\\nkind = "symbolic"')
+>>> past = Table.from_columns(schema, {"size": [0, 10, 5], "kind": ["a", "b", "a"]})
+>>> today = Table.from_columns(schema, {"size": [2.5], "kind": ["c"]})
+>>> batch = fit_encoding(past).encode(today)
+>>> batch.num.tolist(), batch.code.tolist()
+([[0.25]], [[0]])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netclust.batch import Batch
+from netclust.errors import InputError
+from netclust.labels import LabelTable
+from netclust.schema import Attribute, Schema
+from netclust.table import Table
+
+MAX_CODES = 65_535
+FAR = 1e6  # training ranges: beyond this a number would only overflow float32
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """A schema with its fitted scaling, vocabularies and label names.
+
+    `kept` are the numeric attributes that vary; `vocabularies[s][c - 1]` is the value with code c of coded attribute s.
+    """
+
+    schema: Schema
+    kept: tuple[str, ...]
+    low: NDArray[np.float64]
+    span: NDArray[np.float64]
+    vocabularies: tuple[tuple[str, ...], ...]
+    labels: tuple[str, ...]
+
+    @property
+    def numeric(self) -> tuple[Attribute, ...]:
+        """The numeric attributes that are scored, in schema order."""
+        return tuple(a for a in self.schema.numeric if a.name in self.kept)
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Codes of every coded attribute, 0 included."""
+        return tuple(len(v) + 1 for v in self.vocabularies)
+
+    def label_table(self) -> LabelTable:
+        """A fresh table with the training labels."""
+        return LabelTable(self.labels, self.schema.normal)
+
+    def encode(self, table: Table, labels: LabelTable | None = None) -> Batch:
+        """The batch of a table. With `labels`, label names not seen in training get new numbers there."""
+        num = np.empty((len(table), len(self.kept)), np.float32)
+        columns = {a.name: f for f, a in enumerate(self.schema.numeric)}
+        for f, a in enumerate(self.numeric):
+            values = (_transform(table.num[:, columns[a.name]], a) - self.low[f]) / self.span[f]
+            low, high = (0, 1) if a.transform == "clip" else (-FAR, FAR)
+            num[:, f] = np.clip(values, low, high)
+        code = np.empty((len(table), len(self.vocabularies)), np.uint16)
+        for s, vocabulary in enumerate(self.vocabularies):
+            codes = {value: c for c, value in enumerate(vocabulary, 1)}
+            lookup = np.array([codes.get(value, 0) for value in table.symbols[s]], np.uint16)
+            code[:, s] = lookup[table.sym[:, s]]
+        names = self.label_table() if labels is None else labels
+        lookup_label = names.encode(table.labels, grow=labels is not None)
+        return Batch(
+            num=num,
+            code=code,
+            time=table.time,
+            seq=table.seq,
+            label=lookup_label[table.label],
+            key=table.key,
+            context=table.context,
+        )
+
+
+def fit_encoding(table: Table) -> Encoding:
+    """Ranges, vocabularies and label names of a training table."""
+    schema = table.schema
+    if len(table) == 0:
+        raise InputError("no records to fit an encoding on")
+    kept: list[str] = []
+    lows: list[float] = []
+    spans: list[float] = []
+    for f, a in enumerate(schema.numeric):
+        values = _transform(table.num[:, f], a)
+        low, high = float(values.min()), float(values.max())
+        # A range too small for float32 is as good as constant.
+        if np.float32(high - low) > 0:
+            kept.append(a.name)
+            lows.append(low)
+            spans.append(high - low)
+    vocabularies = tuple(_vocabulary(table, s, a) for s, a in enumerate(schema.coded))
+    if not kept and not any(vocabularies):
+        raise InputError("every attribute is constant in the training data: nothing to learn from")
+    present = np.bincount(table.label, minlength=len(table.labels)) > 0
+    found = {name for name, here in zip(table.labels, present, strict=True) if here and name}
+    labels = tuple(sorted(found, key=lambda name: (name not in schema.normal, name)))
+    return Encoding(schema, tuple(kept), np.array(lows), np.array(spans), vocabularies, labels)
+
+
+def _transform(values: NDArray[np.float64], a: Attribute) -> NDArray[np.float64]:
+    """The attribute's transform; log1p is taken of the size and keeps the sign, so that it is defined everywhere."""
+    if a.transform == "log1p":
+        return np.asarray(np.sign(values) * np.log1p(np.abs(values)))
+    return values
+
+
+def _vocabulary(table: Table, s: int, a: Attribute) -> tuple[str, ...]:
+    """The values of a coded attribute that occur; a binary one has a single value, its bit."""
+    if a.kind == "binary":
+        return ("1",)
+    present = np.bincount(table.sym[:, s], minlength=len(table.symbols[s])) > 0
+    values = sorted(v for v, here in zip(table.symbols[s], present, strict=True) if here and v)
+    if len(values) > MAX_CODES - 1:
+        raise InputError(f"attribute {a.name} has {len(values)} values, at most {MAX_CODES - 1} can be coded")
+    return tuple(values)

@@ -1,0 +1,70 @@
+"""The one decorator of every kernel, and where compiled code is kept.
+
+Chosen before numba is imported: NUMBA_CACHE_DIR, else systemd's cache directory, else the user's cache, else none:
+numba refuses to import a cached function where nothing is writable.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _candidates() -> list[Path]:
+    """Folders that may hold the kernel cache, best first."""
+    env = os.environ
+    if env.get("NUMBA_CACHE_DIR"):
+        return [Path(env["NUMBA_CACHE_DIR"])]
+    found = [Path(folder) / "kernels" for folder in env.get("CACHE_DIRECTORY", "").split(":") if folder]
+    home = env.get("HOME", "")
+    user = env.get("XDG_CACHE_HOME") or (f"{home}/.cache" if home else "")
+    if user:
+        found.append(Path(user) / "netclust" / "kernels")
+    return found
+
+
+def _writable(folder: Path) -> bool:
+    """Whether files can really be made there: permission bits lie on read-only mounts and for root."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def choose_cache() -> Path | None:
+    """The folder for compiled kernels, or None to run uncached."""
+    return next((folder for folder in _candidates() if _writable(folder)), None)
+
+
+CACHE_FOLDER = choose_cache()
+"""Where compiled kernels are kept; None means that every start compiles again."""
+
+if CACHE_FOLDER is None:
+    warnings.warn(
+        "netclust: no writable folder for compiled kernels, every start compiles them again (some seconds). "
+        "Set NUMBA_CACHE_DIR to a writable folder.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+elif "numba" not in sys.modules:
+    os.environ["NUMBA_CACHE_DIR"] = str(CACHE_FOLDER)
+
+import numba  # noqa: E402
+
+if CACHE_FOLDER is not None:
+    numba.config.CACHE_DIR = str(CACHE_FOLDER)  # also where numba was imported before us
+
+
+def kernel(function: Function) -> Function:
+    """Compile: nopython, GIL released, cached where possible; never fastmath, so that results are exact."""
+    compiled: Function = numba.njit(nogil=True, cache=CACHE_FOLDER is not None, error_model="numpy")(function)
+    return compiled

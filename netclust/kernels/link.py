@@ -1,0 +1,353 @@
+"""The online engine's inner loop: link every record of a batch, in order, to its best earlier referent or to the root.
+
+Referents are the pinned reference set and a sliding window of earlier records. The window lies in a buffer of twice its
+length: records are appended, and the live half is moved to the front when the end is reached.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netclust.kernels.jit import kernel
+from netclust.kernels.score import best_two, score_referents
+
+# A member's side: not (yet) to be linked to, normal, not normal.
+WITHHELD, NORMAL_SIDE, OTHER_SIDE = 0, 1, 2
+
+# Verdicts and what they came from.
+NORMAL, KNOWN_ATTACK, NOVEL = 0, 1, 2
+VIA_REFERENCE, VIA_WINDOW, VIA_ROOT, VIA_DESCENDANT = 0, 1, 2, 3
+
+NOVEL_LABEL = -2  # the predicted label of what hangs on the root
+
+# Referent handles: the root, nothing, reference k as -2-k, a record by its arrival number.
+ROOT = -1
+NOTHING = np.iinfo(np.int64).min
+
+# Slots of the cursor array.
+START, END, PUSHED, REVEALED, MATURED, TRUSTED, NEXT_CLUSTER, HAND, FORGOTTEN, UNSUMMED, MATURED_TOTAL = range(11)
+CURSORS = 11
+
+
+class References(NamedTuple):
+    """The pinned reference set."""
+
+    num: NDArray[np.float32]  # [F, M]
+    code: NDArray[np.uint16]  # [S, M]
+    label: NDArray[np.int32]
+    side: NDArray[np.uint8]
+    cluster: NDArray[np.int64]
+    event: NDArray[np.int64]
+
+
+class Window(NamedTuple):
+    """The referent window: a buffer of members, live from START to END."""
+
+    num: NDArray[np.float32]  # [F, capacity]
+    code: NDArray[np.uint16]  # [S, capacity]
+    label: NDArray[np.int32]  # the label in force: predicted, until a true one counts
+    truth: NDArray[np.int32]  # the true label, not to be used before its delay; -1 if none
+    side: NDArray[np.uint8]
+    trusted: NDArray[np.uint8]  # matured
+    event: NDArray[np.int64]  # the feedback event that its label comes from, -1 if none
+    cluster: NDArray[np.int64]
+    slot: NDArray[np.int64]  # where its cluster's summary is, if it still is
+    tick: NDArray[np.int64]  # arrival number
+    time: NDArray[np.int64]
+    source: NDArray[np.uint16]
+    seq: NDArray[np.uint64]
+
+
+class Clusters(NamedTuple):
+    """Summaries of clusters: the first slots belong to the reference classes, the others are reused."""
+
+    ident: NDArray[np.int64]  # -1: free
+    label: NDArray[np.int32]
+    count: NDArray[np.int64]
+    anomalous: NDArray[np.int64]
+    first_tick: NDArray[np.int64]
+    last_tick: NDArray[np.int64]
+    first_time: NDArray[np.int64]
+    last_time: NDArray[np.int64]
+    top_score: NDArray[np.float32]
+    used: NDArray[np.uint8]
+
+
+class Settings(NamedTuple):
+    """What does not change while the engine runs."""
+
+    referent_window: int
+    gap: int
+    whole: bool  # no window members before a full window lies beyond the gap
+    delay: int  # records until a true label of the stream counts; -1: never
+    mature_after: int  # nanoseconds; -1: predicted labels count at once
+    mature_cap: int
+    classes: int  # reference classes
+    partitions: int
+    partition: int
+
+
+class Records(NamedTuple):
+    """A batch as the kernel sees it."""
+
+    num: NDArray[np.float32]
+    code: NDArray[np.uint16]
+    root: NDArray[np.float32]
+    label: NDArray[np.int32]
+    time: NDArray[np.int64]
+    source: NDArray[np.uint16]
+    seq: NDArray[np.uint64]
+
+
+class Links(NamedTuple):
+    """What is decided about every record."""
+
+    verdict: NDArray[np.uint8]
+    via: NDArray[np.uint8]
+    label: NDArray[np.int32]
+    cluster: NDArray[np.int64]
+    score: NDArray[np.float32]
+    link: NDArray[np.float32]
+    normal: NDArray[np.float32]
+    other: NDArray[np.float32]
+    parent: NDArray[np.int64]
+    normal_at: NDArray[np.int64]
+    other_at: NDArray[np.int64]
+    parent_source: NDArray[np.uint16]
+    parent_seq: NDArray[np.uint64]
+
+
+@kernel
+def side_of(label: int, is_normal: Any) -> int:
+    """The side of a label; what hangs on the root is not normal."""
+    return NORMAL_SIDE if label >= 0 and is_normal[label] else OTHER_SIDE
+
+
+@kernel
+def reveal(win: Any, cursor: Any, conf: Any, is_normal: Any) -> None:
+    """True labels that have waited for their delay come into force (visible to record j if j - i > delay)."""
+    while cursor[REVEALED] < cursor[PUSHED] - conf.delay:
+        at = cursor[END] - (cursor[PUSHED] - cursor[REVEALED])
+        cursor[REVEALED] += 1
+        if at < cursor[START] or win.truth[at] < 0:
+            continue
+        win.label[at] = win.truth[at]
+        win.side[at] = side_of(win.truth[at], is_normal)
+        win.event[at] = -1
+        if win.trusted[at]:
+            win.trusted[at] = 0
+            cursor[TRUSTED] -= 1
+
+
+@kernel
+def mature(win: Any, clusters: Any, cursor: Any, conf: Any, is_normal: Any, now: int) -> None:
+    """Members that drew no alarm for a stretch of traffic time become trusted normal, up to a share of the window."""
+    while cursor[MATURED] < cursor[PUSHED]:
+        at = cursor[END] - (cursor[PUSHED] - cursor[MATURED])
+        if at >= cursor[START]:
+            if win.time[at] < 0 or now - win.time[at] < conf.mature_after:
+                break
+            if win.side[at] == WITHHELD:
+                slot = win.slot[at]
+                known = clusters.ident[slot] == win.cluster[at]
+                if known and side_of(clusters.label[slot], is_normal) == NORMAL_SIDE:
+                    if cursor[TRUSTED] >= conf.mature_cap:
+                        break
+                    win.side[at] = NORMAL_SIDE
+                    win.trusted[at] = 1
+                    cursor[TRUSTED] += 1
+                    cursor[MATURED_TOTAL] += 1
+        cursor[MATURED] += 1
+
+
+@kernel
+def open_cluster(clusters: Any, cursor: Any, conf: Any) -> Any:
+    """(id, slot) of a new cluster. A slot is taken from one that nothing joined since the hand last passed."""
+    ident = conf.classes + cursor[NEXT_CLUSTER] * conf.partitions + conf.partition
+    cursor[NEXT_CLUSTER] += 1
+    slots = len(clusters.ident)
+    hand = cursor[HAND]
+    while clusters.used[hand]:
+        clusters.used[hand] = 0
+        hand = hand + 1 if hand + 1 < slots else conf.classes
+    cursor[HAND] = hand + 1 if hand + 1 < slots else conf.classes
+    if clusters.ident[hand] >= 0:
+        cursor[FORGOTTEN] += 1
+    clusters.ident[hand] = ident
+    clusters.label[hand] = NOVEL_LABEL
+    clusters.count[hand] = 0
+    clusters.anomalous[hand] = 0
+    clusters.top_score[hand] = -np.inf
+    return ident, hand
+
+
+@kernel
+def summarise(clusters: Any, cursor: Any, ident: int, slot: int, tick: int, time: int, score: Any, bad: bool) -> None:
+    """Count a record in its cluster's summary, unless the summary was given up."""
+    if clusters.ident[slot] != ident:
+        cursor[UNSUMMED] += 1
+        return
+    if clusters.count[slot] == 0:
+        clusters.first_tick[slot] = tick
+        clusters.first_time[slot] = time
+    else:
+        clusters.used[slot] = 1
+    clusters.count[slot] += 1
+    clusters.anomalous[slot] += bad
+    clusters.last_tick[slot] = tick
+    clusters.last_time[slot] = time
+    clusters.top_score[slot] = max(clusters.top_score[slot], score)
+
+
+@kernel
+def make_room(win: Any, cursor: Any) -> None:
+    """Move the live members to the front of the buffer."""
+    start, end = cursor[START], cursor[END]
+    n = end - start
+    for f in range(len(win.num)):
+        for k in range(n):
+            win.num[f, k] = win.num[f, start + k]
+    for s in range(len(win.code)):
+        for k in range(n):
+            win.code[s, k] = win.code[s, start + k]
+    for k in range(n):
+        win.label[k] = win.label[start + k]
+        win.truth[k] = win.truth[start + k]
+        win.side[k] = win.side[start + k]
+        win.trusted[k] = win.trusted[start + k]
+        win.event[k] = win.event[start + k]
+        win.cluster[k] = win.cluster[start + k]
+        win.slot[k] = win.slot[start + k]
+        win.tick[k] = win.tick[start + k]
+        win.time[k] = win.time[start + k]
+        win.source[k] = win.source[start + k]
+        win.seq[k] = win.seq[start + k]
+    cursor[START] = 0
+    cursor[END] = n
+
+
+@kernel
+def link_records(
+    index: Any,
+    first_tick: int,
+    records: Any,
+    scorer: Any,
+    refs: Any,
+    win: Any,
+    clusters: Any,
+    cursor: Any,
+    conf: Any,
+    is_normal: Any,
+    acc: Any,
+    rows: Any,
+    out: Any,
+) -> None:
+    """Link the records `index` of a batch, in order, and append them to the window; a record sees the earlier ones."""
+    M = len(refs.label)
+    kept = conf.referent_window + conf.gap
+    for i in index:
+        tick = first_tick + i
+        x = records.num[i]
+        time = records.time[i]
+        if conf.delay >= 0:
+            reveal(win, cursor, conf, is_normal)
+        if conf.mature_after >= 0 and time >= 0:
+            mature(win, clusters, cursor, conf, is_normal, time)
+        for s in range(len(rows)):
+            rows[s] = scorer.offset[s] + np.int64(records.code[i, s]) * scorer.width[s]
+
+        score_referents(
+            x, rows, scorer.base, scorer.slope, scorer.tables, scorer.width, refs.num, refs.code, 0, M, acc
+        )
+        normal, normal_at, other, other_at = best_two(acc, refs.side, 0, M)
+        hi = cursor[END] - conf.gap
+        lo = max(hi - conf.referent_window, cursor[START])
+        if hi > lo and (not conf.whole or cursor[PUSHED] >= kept):
+            score_referents(
+                x, rows, scorer.base, scorer.slope, scorer.tables, scorer.width, win.num, win.code, lo, hi, acc
+            )
+            n2, n2_at, o2, o2_at = best_two(acc, win.side, lo, hi - lo)
+            if n2 > normal:  # references are older and win ties
+                normal, normal_at = n2, M + n2_at
+            if o2 > other:
+                other, other_at = o2, M + o2_at
+
+        root = records.root[i]
+        best, at = other, other_at
+        if normal > other or (normal == other and normal_at >= 0 and (other_at < 0 or normal_at < other_at)):
+            best, at = normal, normal_at
+        if at < 0 or root >= best:
+            best, at = root, -1
+
+        event = np.int64(-1)
+        if at < 0:
+            label, via, parent = NOVEL_LABEL, VIA_ROOT, np.int64(ROOT)
+            cluster, slot = open_cluster(clusters, cursor, conf)
+        elif at < M:
+            label, via, parent = np.int64(refs.label[at]), VIA_REFERENCE, np.int64(-2 - at)
+            cluster = slot = refs.cluster[at]
+            event = refs.event[at]
+        else:
+            at -= M
+            label, via, parent = np.int64(win.label[at]), VIA_WINDOW, win.tick[at]
+            if label == NOVEL_LABEL:
+                via = VIA_DESCENDANT
+            cluster, slot, event = win.cluster[at], win.slot[at], win.event[at]
+            out.parent_source[i] = win.source[at]
+            out.parent_seq[i] = win.seq[at]
+        side = side_of(label, is_normal)
+        verdict = NORMAL
+        if side != NORMAL_SIDE:
+            verdict = NOVEL if label == NOVEL_LABEL else KNOWN_ATTACK
+
+        score = np.float32(np.inf)
+        if normal_at >= 0:
+            score = max(other, root) - normal
+        out.verdict[i] = verdict
+        out.via[i] = via
+        out.label[i] = label
+        out.cluster[i] = cluster
+        out.score[i] = score
+        out.link[i] = best
+        out.normal[i] = normal
+        out.other[i] = other
+        out.parent[i] = parent
+        for where, into in ((normal_at, out.normal_at), (other_at, out.other_at)):
+            if where < 0:
+                into[i] = NOTHING
+            elif where < M:
+                into[i] = -2 - where
+            else:
+                into[i] = win.tick[where - M]
+        summarise(clusters, cursor, cluster, slot, tick, time, score, verdict != NORMAL)
+
+        if kept == 0:
+            cursor[PUSHED] += 1
+            continue
+        if cursor[END] == len(win.label):
+            make_room(win, cursor)
+        end = cursor[END]
+        for f in range(len(win.num)):
+            win.num[f, end] = x[f]
+        for s in range(len(win.code)):
+            win.code[s, end] = records.code[i, s]
+        win.label[end] = label
+        win.truth[end] = records.label[i]
+        win.side[end] = WITHHELD if conf.mature_after >= 0 and side == NORMAL_SIDE else side
+        win.trusted[end] = 0
+        win.event[end] = event
+        win.cluster[end] = cluster
+        win.slot[end] = slot
+        win.tick[end] = tick
+        win.time[end] = time
+        win.source[end] = records.source[i]
+        win.seq[end] = records.seq[i]
+        cursor[END] = end + 1
+        cursor[PUSHED] += 1
+        if cursor[END] - cursor[START] > kept:
+            if win.trusted[cursor[START]]:
+                cursor[TRUSTED] -= 1
+            cursor[START] += 1

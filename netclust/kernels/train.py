@@ -1,0 +1,162 @@
+"""LSP and LSPA on a continuous stream: one loss-augmented arg-max and at most one update a record.
+
+Algorithm 2 with the E structure, edge loss (5.5), section 6.4: the training set is one long example, and the update on
+the segment since the last mistake equals the update on the mistaken record alone. Scores are accumulated in float64 here:
+near-ties of 1e-9 decide updates, and in float32 the published control rows come out a point off.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netclust.kernels.jit import kernel
+from netclust.kernels.score import best_augmented, fill_row, score_referents
+
+# Slots of the statistics array.
+UPDATES, LOSS, NO_CORRECT_ARC, ROOT_LINKS, CORRECT = range(5)
+
+PERCEPTRON, PASSIVE_AGGRESSIVE = 0, 1
+
+
+class TrainingStream(NamedTuple):
+    """The training records, column by column, in arrival order."""
+
+    num: NDArray[np.float32]  # [F, n]
+    code: NDArray[np.uint16]  # [S, n]
+    label: NDArray[np.int32]
+    first: NDArray[np.bool_]  # the first record of its class in the whole stream
+    root: NDArray[np.float32]  # [n, K] features of the root arc
+
+
+class Rule(NamedTuple):
+    """What is learned, and how."""
+
+    training_window: int
+    C: float
+    r: float
+    root_when_absent: bool  # policy "window": the root is right when no candidate has the class
+    update: int
+    cap: float
+    sign: int
+
+
+class Learned(NamedTuple):
+    """Weights [numeric | AND, OR, NOR of every value | root], and what averaging needs."""
+
+    w: NDArray[np.float64]
+    u: NDArray[np.float64]
+    at: NDArray[np.int64]  # where each coded attribute's weights start
+    width: NDArray[np.int64]  # its codes, 0 included
+    step: NDArray[np.int64]
+
+
+@kernel
+def add_arc(g: Any, scale: float, i: int, j: int, stream: Any, learned: Any, sign: int) -> None:
+    """g += scale * phi(i, j); i < 0 is the root."""
+    features = len(stream.num)
+    if i < 0:
+        start = len(g) - stream.root.shape[1]
+        for k in range(stream.root.shape[1]):
+            g[start + k] += scale * stream.root[j, k]
+        return
+    for f in range(features):
+        g[f] += scale * (1.0 + sign * abs(np.float64(stream.num[f, i]) - np.float64(stream.num[f, j])))
+    for s in range(len(stream.code)):
+        at = learned.at[s]
+        a, b = stream.code[s, i], stream.code[s, j]
+        for v in range(1, learned.width[s]):
+            bits = (a == v) + (b == v)
+            which = at + 3 * (v - 1)
+            if bits == 2:
+                g[which] += scale
+            if bits > 0:
+                g[which + 1] += scale
+            else:
+                g[which + 2] += scale
+
+
+@kernel
+def train_records(stream: Any, rule: Any, learned: Any, lo: int, hi: int, stats: Any) -> None:
+    """Learn from records lo..hi of the stream, in order; weights, averages and statistics are updated in place."""
+    features = len(stream.num)
+    coded = len(stream.code)
+    roots = stream.root.shape[1]
+    w, u = learned.w, learned.u
+    D = len(w)
+    acc = np.empty(rule.training_window, np.float64)
+    g = np.empty(D, np.float64)
+    x = np.empty(features, np.float64)
+    slope = np.empty(features, np.float64)
+    rows = np.empty(coded, np.int64)
+    total = 0
+    for s in range(coded):
+        rows[s] = total
+        total += learned.width[s]
+    tables = np.empty(total, np.float64)
+    base = 0.0
+    stale = True
+    for j in range(lo, hi):
+        if stale:
+            sum_w = 0.0
+            for f in range(features):
+                sum_w += w[f]
+                slope[f] = rule.sign * w[f]
+            base = sum_w
+            stale = False
+        for f in range(features):
+            x[f] = stream.num[f, j]
+        for s in range(coded):
+            fill_row(w, learned.at[s], learned.width[s] - 1, np.int64(stream.code[s, j]), tables, rows[s])
+        root = 0.0
+        for k in range(roots):
+            root += w[D - roots + k] * stream.root[j, k]
+        start = max(0, j - rule.training_window)
+        n = j - start
+        score_referents(x, rows, base, slope, tables, learned.width, stream.num, stream.code, start, j, acc)
+        y = stream.label[j]
+        worst, worst_at, right, right_at = best_augmented(acc, stream.label, start, n, y, rule.C)
+        learned.step[0] += 1
+        root_right = right_at < 0 and (rule.root_when_absent or stream.first[j])
+        if right_at < 0 and not root_right:
+            stats[NO_CORRECT_ARC] += 1
+            continue
+        augmented_root = root if root_right else root + rule.C * (1.0 + rule.r)
+        h_hat = worst_at
+        loss = 0.0
+        if worst_at < 0 or augmented_root >= worst:  # root first
+            h_hat = -1
+            stats[ROOT_LINKS] += 1
+            loss = 0.0 if root_right else 1.0 + rule.r
+        elif stream.label[worst_at] != y:
+            loss = 1.0
+        if loss == 0.0:
+            stats[CORRECT] += 1
+            continue
+        h_star = right_at
+        stats[LOSS] += loss
+        g[:] = 0.0
+        add_arc(g, 1.0, h_star, j, stream, learned, rule.sign)
+        add_arc(g, -1.0, h_hat, j, stream, learned, rule.sign)
+        tau = 1.0
+        if rule.update == PASSIVE_AGGRESSIVE:
+            norm = 0.0
+            margin = 0.0
+            for d in range(D):
+                norm += g[d] * g[d]
+                margin += w[d] * g[d]
+            if norm == 0.0:
+                continue
+            tau = (rule.C * loss - margin) / norm
+            tau = min(tau, rule.cap)
+            if tau <= 1e-12:
+                continue
+        stats[UPDATES] += 1
+        stale = True
+        past = np.float64(learned.step[0] - 1)
+        for d in range(D):
+            delta = tau * g[d]
+            w[d] += delta
+            u[d] += past * delta

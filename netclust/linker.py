@@ -1,0 +1,305 @@
+"""Linker: the online engine. Links each record of a stream to its best earlier referent or to the root.
+
+>>> from netclust.models.network import train_network
+>>> from netclust.datasets.simulate import KNOWN, HELD_BACK, simulate
+>>> model = train_network(simulate(3000, seed=1).table(), seed=0)
+>>> linker = Linker(model, LinkerConfig.stream(referent_window=200))
+>>> today = model.encoding.encode(simulate(500, seed=2, day=1).table())
+>>> verdicts = linker.process(today)
+>>> len(verdicts), linker.tick
+(500, 500)
+>>> snapshot = linker.snapshot()
+>>> Linker.restore(model, snapshot).process(today).score.tobytes() == linker.process(today).score.tobytes()
+True
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from netclust import container
+from netclust.batch import Batch
+from netclust.clusters import ClusterSummary, summaries
+from netclust.errors import InputError, ModelError
+from netclust.feedback import LabelEvent, Store, apply_label, apply_undo
+from netclust.kernels import link as kernels
+from netclust.labels import LabelTable
+from netclust.model import Model
+from netclust.state import (
+    NANOSECONDS,
+    new_partition,
+    new_references,
+    partition_arrays,
+    restore_partition,
+)
+from netclust.verdicts import Verdicts
+
+KIND = "netclust.linker"
+Feedback = Literal["none", "predicted", "gold"]
+
+
+class LinkerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the linker remembers.
+
+    `label_delay` records after its own, a record's true label (`batch.label`) counts; None: such labels are not read.
+    `mature_after` seconds of traffic time without an alarm, a record with a normal verdict becomes trusted normal and may
+    be linked to, at most `mature_share` of the referent window at a time; None: predicted labels count at once.
+    """
+
+    referent_window: int = 1000
+    gap: int = 0
+    whole: bool = False
+    label_delay: int | None = None
+    mature_after: float | None = None
+    mature_share: float = 0.5
+    partitions: int = 1
+    max_clusters: int = 65_536
+    max_events: int = 1024
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work."""
+        for name, least in (("referent_window", 0), ("gap", 0), ("partitions", 1), ("max_clusters", 1), ("max_events", 1)):
+            if not least <= getattr(self, name) <= 1 << 24:
+                raise InputError(f"{name} must lie between {least} and {1 << 24}, not {getattr(self, name)}")
+        if self.label_delay is not None and self.label_delay < 0:
+            raise InputError("label_delay is a number of records, 0 or more")
+        if self.mature_after is not None and not 0 <= self.mature_after < 1e9:
+            raise InputError("mature_after is a number of seconds, 0 or more")
+        if not 0 <= self.mature_share <= 1:
+            raise InputError("mature_share lies between 0 and 1")
+
+    @classmethod
+    def thesis(cls, *, referent_window: int = 100, delay: int = 100, feedback: Feedback = "gold") -> LinkerConfig:
+        """Protocol `thesis`: gap = label delay = d, no window members before a full window lies beyond the gap."""
+        return cls(
+            referent_window=0 if feedback == "none" else referent_window,
+            gap=0 if feedback == "none" else delay,
+            whole=True,
+            label_delay=delay if feedback == "gold" else None,
+        )
+
+    @classmethod
+    def stream(cls, *, referent_window: int = 1000, delay: int = 100, feedback: Feedback = "predicted") -> LinkerConfig:
+        """Protocol `stream`: no gap; members carry predicted labels until a true one arrives, `delay` records later."""
+        return cls(
+            referent_window=0 if feedback == "none" else referent_window,
+            label_delay=delay if feedback == "gold" else None,
+        )
+
+
+class Linker:
+    """A model at work on a stream. One call a batch; results do not depend on how the stream is cut into batches."""
+
+    def __init__(self, model: Model, config: LinkerConfig | None = None) -> None:
+        self.model = model
+        self.config = config or LinkerConfig()
+        if self.config.partitions > 1 and model.encoding.schema.with_role("key") is None:
+            raise InputError(f"schema {model.encoding.schema.name} has no key attribute, so there is 1 partition")
+        self.labels: LabelTable = model.encoding.label_table()
+        self.tick = 0
+        self.events: list[LabelEvent] = []
+        self._next_event = 0
+        self._refs = new_references(model)
+        kept = self.config.referent_window + (self.config.gap if self.config.referent_window else 0)
+        self._parts = [new_partition(model, kept, self.config.max_clusters) for _ in range(self.config.partitions)]
+        self._acc = np.zeros(max(len(model.reference), self.config.referent_window, 1), np.float32)
+        self._rows = np.zeros(len(model.encoding.widths), np.int64)
+
+    def process(self, batch: Batch) -> Verdicts:
+        """Link every record of the batch, in order; a record sees the earlier ones of its own batch."""
+        if len(batch) and int(batch.label.max()) >= len(self.labels):
+            raise InputError("the batch has label numbers that the linker does not know: encode it with linker.labels")
+        records = kernels.Records(
+            num=batch.num,
+            code=batch.code,
+            root=self.model.root_scores(batch),
+            label=batch.label,
+            time=batch.time,
+            source=batch.source,
+            seq=batch.seq,
+        )
+        if batch.num.shape[1] != len(self._refs.num) or batch.code.shape[1] != len(self._refs.code):
+            raise InputError("the batch was not encoded with this model's encoding")
+        if (batch.code >= self.model.layout.width).any():
+            raise InputError("the batch has codes that this model's vocabularies do not have")
+        verdicts = Verdicts.empty(len(batch))
+        first = self.tick
+        start = 0
+        while True:
+            due = min((e.from_tick for e in self.events if not e.applied), default=first + len(batch))
+            stop = min(max(due - first, start), len(batch))
+            self._link(records, batch.key, first, start, stop, verdicts)
+            start = stop
+            self.tick = first + stop
+            self._apply_due()
+            if stop == len(batch):
+                return verdicts
+
+    def _link(
+        self, records: kernels.Records, key: NDArray[np.uint64], first: int, start: int, stop: int, verdicts: Verdicts
+    ) -> None:
+        """Run the kernel over records start..stop, partition by partition."""
+        if start == stop:
+            return
+        out = kernels.Links(**{f.name: getattr(verdicts, f.name) for f in fields(Verdicts)})
+        count = self.config.partitions
+        rows = np.arange(start, stop, dtype=np.int64)
+        of = (key[start:stop] % np.uint64(count)).astype(np.int64) if count > 1 else None
+        normal = self.labels.is_normal
+        for p, part in enumerate(self._parts):
+            index = rows if of is None else rows[of == p]
+            kernels.link_records(
+                index, first, records, self.model.scorer, self._refs, part.window, part.clusters, part.cursor,
+                self._settings(p), normal, self._acc, self._rows, out,
+            )  # fmt: skip
+
+    def _settings(self, p: int) -> kernels.Settings:
+        c = self.config
+        return kernels.Settings(
+            referent_window=c.referent_window,
+            gap=c.gap if c.referent_window else 0,
+            whole=c.whole,
+            delay=-1 if c.label_delay is None else c.label_delay,
+            mature_after=-1 if c.mature_after is None else int(c.mature_after * NANOSECONDS),
+            mature_cap=int(c.mature_share * c.referent_window),
+            classes=len(self.model.encoding.labels),
+            partitions=c.partitions,
+            partition=p,
+        )
+
+    # Feedback
+
+    def label_record(self, record_id: str, label: str, *, from_tick: int | None = None) -> LabelEvent:
+        """Say what a record was. It counts for records from arrival number `from_tick` on (default: the next one)."""
+        source, _, seq = record_id.partition(":")
+        if not (source.isascii() and source.isdigit() and seq.isascii() and seq.isdigit()):
+            raise InputError(f"a record id is source:seq, such as 0:1234, not {record_id!r}")
+        return self._say("record", self.labels.add(label), from_tick, source=int(source), number=int(seq))
+
+    def label_cluster(self, cluster: int, label: str, *, from_tick: int | None = None) -> LabelEvent:
+        """Say what a cluster is: covers its members that can still be linked to, and its future joiners."""
+        return self._say("cluster", self.labels.add(label), from_tick, number=cluster)
+
+    def undo(self, event: int, *, from_tick: int | None = None) -> LabelEvent:
+        """Take a label back: what was in force before it is restored."""
+        known = next((e for e in self.events if e.event == event and e.scope != "undo"), None)
+        if known is None:
+            raise InputError(f"label event {event} is not known, or too old to be undone")
+        if any(e.scope == "undo" and e.number == event for e in self.events):
+            raise InputError(f"label event {event} was already undone")
+        return self._say("undo", -1, from_tick, number=event)
+
+    def _say(self, scope: Any, label: int, from_tick: int | None, *, number: int, source: int = 0) -> LabelEvent:
+        when = self.tick if from_tick is None else from_tick
+        if when < self.tick:
+            raise InputError(f"verdicts do not change: a label can count from arrival number {self.tick} on, not {when}")
+        event = LabelEvent(
+            event=self._next_event, scope=scope, from_tick=when, label=label, source=source, number=number
+        )
+        self._next_event += 1
+        self.events.append(event)
+        self._apply_due()
+        if len(self.events) > self.config.max_events:
+            oldest = next((e for e in self.events if e.applied), None)
+            if oldest is not None:
+                self.events.remove(oldest)
+        return event
+
+    def _apply_due(self) -> None:
+        """Apply what counts from the next record on, in the order of (arrival number, event)."""
+        due = [e for e in self.events if not e.applied and e.from_tick <= self.tick]
+        if not due:
+            return
+        store = Store(self._refs, self._parts, self.labels.is_normal)
+        for event in sorted(due, key=lambda e: (e.from_tick, e.event)):
+            if event.scope != "undo":
+                apply_label(event, store)
+                continue
+            undone = next((e for e in self.events if e.event == event.number and e.scope != "undo"), None)
+            if undone is not None and undone.applied:
+                apply_undo(event, undone, [e for e in self.events if e is not undone], store)
+            elif undone is not None:
+                undone.applied = True  # taken back before it came into force
+            event.applied = True
+
+    # What it knows
+
+    def clusters(self) -> list[ClusterSummary]:
+        """Summaries of the clusters, which outlive the referent window; oldest first."""
+        return summaries([part.clusters for part in self._parts], self.labels)
+
+    def counters(self) -> dict[str, int]:
+        """Counts for metrics: what is remembered, and how often a bound was hit."""
+        slots = {
+            "trusted": kernels.TRUSTED,
+            "matured_total": kernels.MATURED_TOTAL,
+            "clusters_opened_total": kernels.NEXT_CLUSTER,
+            "clusters_forgotten_total": kernels.FORGOTTEN,
+            "records_unsummed_total": kernels.UNSUMMED,
+        }
+        counts = {name: sum(int(part.cursor[slot]) for part in self._parts) for name, slot in slots.items()}
+        counts["referents"] = sum(part.live.stop - part.live.start for part in self._parts)
+        counts["records_total"] = self.tick
+        return counts
+
+    # Snapshot
+
+    def snapshot(self) -> bytes:
+        """Everything that the next verdict depends on, besides the model."""
+        arrays: container.Arrays = {
+            "refs.label": self._refs.label,
+            "refs.side": self._refs.side,
+            "refs.event": self._refs.event,
+        }
+        for p, part in enumerate(self._parts):
+            arrays |= partition_arrays(part, p)
+        header = {
+            "config": self.config,
+            "model": self.model.fingerprint,
+            "labels": self.labels.names,
+            "tick": self.tick,
+            "next_event": self._next_event,
+            "events": self.events,
+        }
+        return container.pack(KIND, arrays, header)
+
+    @classmethod
+    def restore(cls, model: Model, snapshot: bytes, where: str = "snapshot") -> Linker:
+        """Go on where a snapshot was taken, bit for bit, with the same model."""
+        arrays, raw = container.unpack(snapshot, KIND, where)
+        try:
+            header = msgspec.convert(raw, _SnapshotHeader)
+        except (msgspec.ValidationError, InputError) as error:
+            raise ModelError(f"{where}: {error}") from None
+        if header.model != model.fingerprint:
+            raise ModelError(f"{where}: was taken with another model")
+        linker = cls(model, header.config)
+        if header.labels[: len(linker.labels)] != linker.labels.names:
+            raise ModelError(f"{where}: its labels are not the model's")
+        for name in header.labels:
+            linker.labels.add(name)
+        linker.tick, linker._next_event, linker.events = header.tick, header.next_event, header.events
+        refs = linker._refs
+        for name, array in (("label", refs.label), ("side", refs.side), ("event", refs.event)):
+            array[:] = container.need(arrays, f"refs.{name}", array.dtype, array.shape, where)
+        for p, part in enumerate(linker._parts):
+            restore_partition(part, arrays, p, where)
+        known = len(linker.labels)
+        for labels in (refs.label, *(part.window.label[part.live] for part in linker._parts)):
+            if (labels >= known).any() or any((part.window.truth[part.live] >= known).any() for part in linker._parts):
+                raise ModelError(f"{where}: names labels that it does not have")
+        return linker
+
+
+class _SnapshotHeader(msgspec.Struct, forbid_unknown_fields=True):
+    config: LinkerConfig
+    model: str
+    labels: list[str]
+    tick: int
+    next_event: int
+    events: list[LabelEvent]

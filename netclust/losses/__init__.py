@@ -1,0 +1,5 @@
+"""Losses: what a wrong structure costs. Those that split over arcs are in `netclust.losses.edge`."""
+
+from netclust.losses.edge import ArcLoss, EdgeLoss, delta_f, delta_f_original, delta_yj
+
+__all__ = ["ArcLoss", "EdgeLoss", "delta_f", "delta_f_original", "delta_yj"]

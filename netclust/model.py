@@ -1,0 +1,234 @@
+"""Model: everything that linking needs, in one file: schema, scaling, vocabularies, weights, reference set, calibration.
+
+>>> from netclust.models.network import train_network
+>>> from netclust.datasets.simulate import simulate
+>>> model = train_network(simulate(2000, seed=1).table(), seed=0)
+>>> again = Model.from_bytes(model.to_bytes())
+>>> again.fingerprint == model.fingerprint, len(again.reference)
+(True, 280)
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from netclust import container
+from netclust.batch import Batch
+from netclust.calibration import Calibration
+from netclust.encoding import FAR, MAX_CODES, Encoding
+from netclust.errors import InputError, ModelError
+from netclust.labels import MAX_LABELS
+from netclust.schema import Schema, check_schema
+from netclust.similarity import RootFeatures, WeightLayout, root_count, root_features
+
+if TYPE_CHECKING:
+    from netclust.kernels.score import Scorer
+
+KIND = "netclust.model"
+MAX_TABLE_CELLS = 1 << 27  # the symbolic tables of a model in memory: half a gigabyte
+MAX_WEIGHT = 1e20
+
+
+class Provenance(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a model comes from."""
+
+    netclust: str = ""
+    created: str = ""
+    seed: int = 0
+    data: str = ""
+    sha256: str = ""
+    records: int = 0
+    params: dict[str, Any] = msgspec.field(default_factory=dict)
+    epochs: list[dict[str, Any]] = msgspec.field(default_factory=list)
+
+
+class _Header(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The JSON part of the file."""
+
+    task: str
+    schema: Schema
+    kept: tuple[str, ...]
+    vocabularies: tuple[tuple[str, ...], ...]
+    labels: tuple[str, ...]
+    sign: Literal[-1, 1]
+    root: RootFeatures
+    rooted: bool
+    weights: Literal["averaged", "last"]
+    calibration: Calibration | None
+    provenance: Provenance
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A trained similarity with its encoding and its reference set."""
+
+    encoding: Encoding
+    averaged: NDArray[np.float64]
+    last: NDArray[np.float64]
+    reference: Batch
+    sign: Literal[-1, 1] = -1
+    root: RootFeatures = "bias"
+    rooted: bool = True  # False: nothing links to the root while there is a referent (the unlearned control)
+    weights: Literal["averaged", "last"] = "averaged"
+    calibration: Calibration | None = None
+    provenance: Provenance = field(default_factory=Provenance)
+
+    @cached_property
+    def layout(self) -> WeightLayout:
+        """Where each weight is."""
+        features = len(self.encoding.kept)
+        return WeightLayout(features, self.encoding.widths, root_count(features, self.root))
+
+    @property
+    def w(self) -> NDArray[np.float64]:
+        """The weights in use."""
+        return self.averaged if self.weights == "averaged" else self.last
+
+    @cached_property
+    def scorer(self) -> Scorer:
+        """The weights in the form that kernels use."""
+        from netclust.kernels.score import Scorer, fold
+
+        layout = self.layout
+        cells = layout.width**2
+        if int(cells.sum()) > MAX_TABLE_CELLS:
+            raise ModelError(f"the symbolic attributes have too many values: {int(cells.sum())} table cells")
+        offset = np.concatenate([[0], np.cumsum(cells)])[: len(cells)].astype(np.int64)
+        slope = np.zeros(layout.features, np.float32)
+        tables = np.zeros(int(cells.sum()), np.float32)
+        base = fold(self.w, layout.features, self.sign, layout.at, layout.width, offset, slope, tables)
+        return Scorer(base=np.float32(base), slope=slope, tables=tables, offset=offset, width=layout.width)
+
+    def root_scores(self, batch: Batch) -> NDArray[np.float32]:
+        """The score of the root arc of every record: calibrated, or learned."""
+        if self.calibration is not None:
+            return np.full(len(batch), self.calibration.root, np.float32)
+        if not self.rooted:
+            return np.full(len(batch), -np.inf, np.float32)
+        rho = root_features(batch, self.root)
+        scores = np.zeros(len(batch), np.float32)
+        for k, weight in enumerate(self.w[len(self.w) - rho.shape[1] :].astype(np.float32)):
+            scores += weight * rho[:, k]
+        return scores
+
+    def with_root(self, calibration: Calibration | None) -> Model:
+        """The same model with another root."""
+        return replace(self, calibration=calibration)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A checksum of everything that decides a verdict."""
+        digest = hashlib.sha256(msgspec.json.encode((self.encoding.schema, self.calibration, self.rooted)))
+        for part in (self.w, self.encoding.low, self.encoding.span, self.reference.num, self.reference.code):
+            digest.update(part.tobytes())
+        digest.update(self.reference.label.tobytes())
+        return digest.hexdigest()
+
+    def to_bytes(self) -> bytes:
+        """The file's content."""
+        e, ref = self.encoding, self.reference
+        header = _Header(
+            task="network",
+            schema=e.schema,
+            kept=e.kept,
+            vocabularies=e.vocabularies,
+            labels=e.labels,
+            sign=self.sign,
+            root=self.root,
+            rooted=self.rooted,
+            weights=self.weights,
+            calibration=self.calibration,
+            provenance=self.provenance,
+        )
+        arrays = {
+            "weights.averaged": self.averaged,
+            "weights.last": self.last,
+            "scaling.low": e.low,
+            "scaling.span": e.span,
+            "reference.num": ref.num,
+            "reference.code": ref.code,
+            "reference.label": ref.label,
+            "reference.seq": ref.seq,
+        }
+        return container.pack(KIND, arrays, header)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model file in one step."""
+        container.write_bytes(path, self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Model:
+        """Read a model file; anything that does not fit is refused."""
+        return cls.from_bytes(container.read_bytes(path), str(path))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, where: str = "model") -> Model:
+        """A model from a file's content. Never trusts a length, never runs anything."""
+        arrays, raw = container.unpack(data, KIND, where)
+        try:
+            header = msgspec.convert(raw, _Header)
+            schema = check_schema(header.schema, f"{where}: schema")
+        except msgspec.ValidationError as error:
+            raise ModelError(f"{where}: {error}") from None
+        except InputError as error:
+            raise ModelError(str(error)) from None
+        names = [a.name for a in schema.numeric if a.name in header.kept]
+        if tuple(names) != header.kept or len(header.vocabularies) != len(schema.coded):
+            raise ModelError(f"{where}: scaling or vocabularies do not fit the schema")
+        if any(len(v) >= MAX_CODES or len(set(v)) < len(v) for v in header.vocabularies):
+            raise ModelError(f"{where}: a vocabulary is too large or names a value twice")
+        if not header.labels or len(set(header.labels)) < len(header.labels) or len(header.labels) > MAX_LABELS:
+            raise ModelError(f"{where}: no labels, too many, or one named twice")
+        features = len(header.kept)
+        layout = WeightLayout(
+            features, tuple(len(v) + 1 for v in header.vocabularies), root_count(features, header.root)
+        )
+        span = container.need(arrays, "scaling.span", np.float64, (features,), where)
+        if (span <= 0).any():
+            raise ModelError(f"{where}: scaling.span must be positive")
+        label = container.need(arrays, "reference.label", np.int32, (None,), where)
+        code = container.need(arrays, "reference.code", np.uint16, (len(label), len(layout.widths)), where)
+        if (label < 0).any() or (label >= len(header.labels)).any() or (code >= layout.width).any():
+            raise ModelError(f"{where}: the reference set names labels or values that the model does not have")
+        if header.calibration is not None and not np.isfinite(header.calibration.root):
+            raise ModelError(f"{where}: the calibrated root is not finite")
+        weights = {
+            name: container.need(arrays, f"weights.{name}", np.float64, (layout.dimension,), where)
+            for name in ("averaged", "last")
+        }
+        num = container.need(arrays, "reference.num", np.float32, (len(label), features), where)
+        if any(np.abs(w).max(initial=0) > MAX_WEIGHT for w in weights.values()) or (np.abs(num) > FAR).any():
+            raise ModelError(f"{where}: a weight or a referent is too large to be scored")
+        encoding = Encoding(
+            schema=schema,
+            kept=header.kept,
+            low=container.need(arrays, "scaling.low", np.float64, (features,), where),
+            span=span,
+            vocabularies=header.vocabularies,
+            labels=header.labels,
+        )
+        reference = Batch(
+            num=num,
+            code=code,
+            label=label,
+            seq=container.need(arrays, "reference.seq", np.uint64, (len(label),), where),
+        )
+        return cls(
+            encoding=encoding,
+            **weights,
+            reference=reference,
+            sign=header.sign,
+            root=header.root,
+            rooted=header.rooted,
+            weights=header.weights,
+            calibration=header.calibration,
+            provenance=header.provenance,
+        )

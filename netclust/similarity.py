@@ -1,0 +1,96 @@
+"""Similarity: the learned pair score w . phi(a, b), in the form that people read and in the form that kernels use.
+
+Weights lie as [numeric | AND, OR, NOR of every value of every coded attribute | root]. The features of a pair (spec 6.3)
+are 1 + sign*|a - b| for a scaled numeric attribute, and three indicators a value: both have it, one has it, neither has.
+
+>>> layout = WeightLayout(features=1, widths=(2, 4), roots=1)
+>>> layout.dimension  # 1 numeric + 3 for one bit + 3*3 for three values + 1 root weight
+14
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netclust.batch import Batch
+
+RootFeatures = Literal["bias", "none", "attributes"]
+
+
+@dataclass(frozen=True)
+class WeightLayout:
+    """Where each weight is."""
+
+    features: int
+    widths: tuple[int, ...]
+    roots: int
+
+    @cached_property
+    def at(self) -> NDArray[np.int64]:
+        """Where the weights of each coded attribute start."""
+        sizes = [3 * (width - 1) for width in self.widths]
+        return self.features + np.concatenate([[0], np.cumsum(sizes)])[: len(sizes)].astype(np.int64)
+
+    @cached_property
+    def width(self) -> NDArray[np.int64]:
+        """Codes of each coded attribute."""
+        return np.array(self.widths, np.int64)
+
+    @cached_property
+    def dimension(self) -> int:
+        """How many weights."""
+        return self.features + 3 * sum(width - 1 for width in self.widths) + self.roots
+
+
+
+def root_features(batch: Batch, kind: RootFeatures) -> NDArray[np.float32]:
+    """Features of the root arc of every record, [n, K]: a bias, nothing, or a bias and the record's numbers."""
+    n = len(batch)
+    if kind == "none":
+        return np.zeros((n, 0), np.float32)
+    bias = np.ones((n, 1), np.float32)
+    return bias if kind == "bias" else np.ascontiguousarray(np.concatenate([bias, batch.num], axis=1))
+
+
+def root_count(features: int, kind: RootFeatures) -> int:
+    """How many root features."""
+    return {"none": 0, "bias": 1, "attributes": 1 + features}[kind]
+
+
+def pair_features(
+    a_num: NDArray[np.float32],
+    a_code: NDArray[np.uint16],
+    b_num: NDArray[np.float32],
+    b_code: NDArray[np.uint16],
+    layout: WeightLayout,
+    sign: int,
+) -> NDArray[np.float64]:
+    """phi(a, b) in full, as the spec writes it; for people and for tests, the kernels never build it.
+
+    >>> layout = WeightLayout(features=1, widths=(2,), roots=1)
+    >>> a, b = np.array([0.25], np.float32), np.array([0.75], np.float32)
+    >>> one, none = np.array([1], np.uint16), np.array([0], np.uint16)
+    >>> pair_features(a, one, b, none, layout, sign=-1).tolist()
+    [0.5, 0.0, 1.0, 0.0, 0.0]
+    """
+    phi = np.zeros(layout.dimension)
+    phi[: layout.features] = 1 + sign * np.abs(a_num - b_num).astype(np.float64)
+    for s, width in enumerate(layout.widths):
+        for value in range(1, width):
+            bits = int(a_code[s] == value) + int(b_code[s] == value)
+            phi[layout.at[s] + 3 * (value - 1) :][:3] = (bits == 2, bits > 0, bits == 0)
+    return phi
+
+
+def unlearned_weights(layout: WeightLayout, sign: int) -> NDArray[np.float64]:
+    """The control of spec 6.12: shared bits minus absolute differences, all weights equal, no root."""
+    w = np.zeros(layout.dimension)
+    w[: layout.features] = -sign
+    for s, width in enumerate(layout.widths):
+        w[layout.at[s] : layout.at[s] + 3 * (width - 1) : 3] = 1
+    return w

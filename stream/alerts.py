@@ -1,0 +1,49 @@
+"""Alerts: clusters that turned anomalous, as an operator sees them. One line a cluster, never one a record.
+
+>>> from netclust.clusters import ClusterSummary
+>>> quiet = dict(first_tick=0, first_time=-1, last_time=-1, top_score=1.0)
+>>> flood = ClusterSummary(id=7, label="novel", records=900, anomalous=900, last_tick=950, **quiet)
+>>> calm = ClusterSummary(id=0, label="normal", records=5000, anomalous=0, last_tick=9, **quiet)
+>>> [(a.cluster, a.kind, a.records) for a in alerts_of([calm, flood])]
+[(7, 'novel', 900)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from netclust.clusters import ClusterSummary
+
+
+class Alert(msgspec.Struct, frozen=True, kw_only=True):
+    """An anomalous cluster: what it is taken for, how large it grew, when, and how far from normal it got."""
+
+    cluster: int
+    kind: str
+    records: int
+    first_tick: int
+    last_tick: int
+    first_time: int
+    last_time: int
+    top_score: float
+
+
+def alerts_of(clusters: Iterable[ClusterSummary]) -> list[Alert]:
+    """The clusters with anomalous records, largest first."""
+    found = [
+        Alert(
+            cluster=c.id,
+            kind=c.label,
+            records=c.anomalous,
+            first_tick=c.first_tick,
+            last_tick=c.last_tick,
+            first_time=c.first_time,
+            last_time=c.last_time,
+            top_score=c.top_score,
+        )
+        for c in clusters
+        if c.anomalous
+    ]
+    return sorted(found, key=lambda a: (-a.records, a.cluster))
