@@ -63,7 +63,8 @@ def _open_zip(raw: BinaryIO, name: str, stack: ExitStack) -> BinaryIO:
     """The only file of an archive."""
     seekable = raw
     if name == STDIN:
-        seekable = cast(BinaryIO, stack.enter_context(tempfile.SpooledTemporaryFile(_SPOOL_BYTES)))
+        spool = tempfile.SpooledTemporaryFile(_SPOOL_BYTES)  # noqa: SIM115 (the stack closes it)
+        seekable = cast(BinaryIO, stack.enter_context(spool))
         while block := raw.read(1 << 20):
             seekable.write(block)
         seekable.seek(0)

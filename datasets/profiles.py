@@ -216,9 +216,7 @@ BENIGN: tuple[Profile, ...] = (
 
 # Attributes that change together: how busy the target is, what fails there, how its services and callers mix.
 _BUSY = frozenset({"count", "srv_count", "dst_host_count", "dst_host_srv_count"})
-_UNFINISHED = frozenset(
-    {"serror_rate", "srv_serror_rate", "dst_host_serror_rate", "dst_host_srv_serror_rate"}
-)
+_UNFINISHED = frozenset({"serror_rate", "srv_serror_rate", "dst_host_serror_rate", "dst_host_srv_serror_rate"})
 _REFUSED = frozenset({"rerror_rate", "srv_rerror_rate", "dst_host_rerror_rate", "dst_host_srv_rerror_rate"})
 _RECENT_MIX = frozenset({"same_srv_rate", "diff_srv_rate"})
 _SERVICE_MIX = frozenset({"dst_host_same_srv_rate", "dst_host_diff_srv_rate"})

@@ -25,14 +25,14 @@ from typing import BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.datasets.layout import Layout, arff_header, csv_header
+from netclust.datasets.layout import Layout, arff_header, csv_header, schema_layout
 from netclust.datasets.opening import UNREADABLE, open_bytes, unreadable
 from netclust.errors import InputError
 from netclust.kernels import parse
 from netclust.schema import Schema, load_schema
 from netclust.table import MISSING, Table, concat_tables
 
-__all__ = ["RecordReader", "load_schema", "read_table"]
+__all__ = ["RecordReader", "load_kernels", "load_schema", "read_table"]
 
 OnError = Literal["stop", "skip"]
 
@@ -53,6 +53,11 @@ _REASONS = {
 def read_table(path: str | Path, schema: Schema, *, on_error: OnError = "stop") -> Table:
     """All records of a file as one table."""
     return concat_tables(list(RecordReader(path, schema, on_error=on_error)))
+
+
+def load_kernels(schema: Schema) -> None:
+    """Compile the parser, or load it from the cache, so that the first record does not wait for it."""
+    _Sink(schema, schema_layout(schema), 1).run(np.empty(0, np.uint8))
 
 
 @dataclass
@@ -268,4 +273,3 @@ def _iso_times(texts: NDArray[np.object_], name: str) -> NDArray[np.int64]:
     except ValueError as error:
         raise InputError(f"column {name}: not a UTC time in ISO 8601 ({error})") from None
     return times
-

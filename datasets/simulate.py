@@ -48,9 +48,7 @@ from netclust.table import Table
 
 __all__ = ["CATEGORIES", "HELD_BACK", "KNOWN", "NOTICE", "PROFILES", "Simulated", "simulate"]
 
-NOTICE = (
-    "Synthetic data: simulated from invented class profiles; it says nothing about detection on real traffic."
-)
+NOTICE = "Synthetic data: simulated from invented class profiles; it says nothing about detection on real traffic."
 
 Columns = Mapping[str, NDArray[Any]]
 
@@ -301,9 +299,7 @@ def _pick(rng: np.random.Generator, weights: Mapping[str, float], n: int) -> NDA
     return np.array(list(weights))[rng.choice(len(share), n, p=share / share.sum())]
 
 
-def _numbers(
-    draw: Draw, rng: np.random.Generator, session: NDArray[np.int64], trend: float
-) -> NDArray[np.int64]:
+def _numbers(draw: Draw, rng: np.random.Generator, session: NDArray[np.int64], trend: float) -> NDArray[np.int64]:
     """Whole numbers; a quarter of the variance is the session's, so its connections resemble each other."""
     n = len(session)
     if not draw.median:

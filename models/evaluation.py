@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -80,14 +81,21 @@ class Evaluation:
         }
 
 
-def linker_config(protocol: Protocol, feedback: Feedback, delay: int, referent_window: int) -> LinkerConfig:
+def linker_config(
+    protocol: Protocol,
+    feedback: Feedback,
+    delay: int,
+    referent_window: int,
+    mature_after: float | None = None,
+) -> LinkerConfig:
     """The linker's configuration of a protocol.
 
     >>> linker_config("thesis", "gold", 100, 100).gap
     100
     """
     make = LinkerConfig.thesis if protocol == "thesis" else LinkerConfig.stream
-    return make(referent_window=referent_window, delay=delay, feedback=feedback)
+    config = make(referent_window=referent_window, delay=delay, feedback=feedback)
+    return msgspec.structs.replace(config, mature_after=mature_after)
 
 
 def evaluate_network(model: Model, tables: Iterable[Table], config: LinkerConfig) -> Evaluation:

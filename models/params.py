@@ -50,8 +50,7 @@ class TrainParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             "r must be 0 or more": 0 <= self.r < 1e9,
             "cap must be above 0": self.cap is None or self.cap > 0,
             "reference_size must be 1 to 16,777,216": 1 <= self.reference_size <= 1 << 24,
-            "false_alarm_rate must lie between 0 and 1": self.false_alarm_rate is None
-            or 0 < self.false_alarm_rate < 1,
+            "false_alarm_rate must lie between 0 and 1": self.false_alarm_rate is None or 0 < self.false_alarm_rate < 1,
             "holdout must lie between 0 and 0.9": 0 < self.holdout <= 0.9,
         }
         for problem, fine in checks.items():

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,20 +41,18 @@ class Batch:
         n = len(self.num)
         self.num = np.ascontiguousarray(self.num, np.float32)
         self.code = np.ascontiguousarray(self.code, np.uint16)
-        defaults = {
-            "time": (np.int64, NO_TIME),
-            "source": (np.uint16, 0),
-            "label": (np.int32, NO_LABEL),
-            "key": (np.uint64, 0),
+        absent: dict[str, NDArray[Any]] = {
+            "time": np.full(n, NO_TIME, np.int64),
+            "seq": np.arange(n, dtype=np.uint64),
+            "source": np.zeros(n, np.uint16),
+            "label": np.full(n, NO_LABEL, np.int32),
+            "key": np.zeros(n, np.uint64),
         }
-        for name, (dtype, value) in defaults.items():
+        for name, default in absent.items():
             given = getattr(self, name)
-            array = np.full(n, value, dtype) if given is None else np.ascontiguousarray(given, dtype)
-            setattr(self, name, array)
-        if self.seq is None:
-            self.seq = np.arange(n, dtype=np.uint64)
-        self.seq = np.ascontiguousarray(self.seq, np.uint64)
-        for column in (self.code, self.time, self.seq, self.source, self.label, self.key, *self.context.values()):
+            setattr(self, name, default if given is None else np.ascontiguousarray(given, default.dtype))
+        columns: list[NDArray[Any]] = [self.code, *(getattr(self, name) for name in absent), *self.context.values()]
+        for column in columns:
             if len(column) != n:
                 raise ValueError(f"a batch of {n} records has a column of {len(column)}")
 
@@ -76,9 +75,7 @@ def concat(batches: list[Batch]) -> Batch:
     if len(batches) == 1:
         return batches[0]
     parts = {
-        f.name: np.concatenate([getattr(b, f.name) for b in batches])
-        for f in fields(Batch)
-        if f.name != "context"
+        f.name: np.concatenate([getattr(b, f.name) for b in batches]) for f in fields(Batch) if f.name != "context"
     }
     context = {name: np.concatenate([b.context[name] for b in batches]) for name in batches[0].context}
     return Batch(**parts, context=context)

@@ -27,11 +27,11 @@ def summaries(tables: list[kernels.Clusters], labels: LabelTable) -> list[Cluste
     """The clusters that have records, by id; a reference class is the sum of its parts in all partitions."""
     found: dict[int, ClusterSummary] = {}
     for table in tables:
-        for slot in np.flatnonzero(table.count > 0):
+        for slot in np.flatnonzero(table.records > 0):
             one = ClusterSummary(
                 id=int(table.ident[slot]),
                 label=labels.name(int(table.label[slot])),
-                records=int(table.count[slot]),
+                records=int(table.records[slot]),
                 anomalous=int(table.anomalous[slot]),
                 first_tick=int(table.first_tick[slot]),
                 last_tick=int(table.last_tick[slot]),

@@ -44,7 +44,7 @@ def pack(kind: str, arrays: Arrays, header: Any) -> bytes:
 
 def unpack(data: bytes, kind: str, where: str) -> tuple[Arrays, dict[str, Any]]:
     """Arrays (writable, contiguous) and header, or a `ModelError` that says what is wrong."""
-    from safetensors import SafetensorError, deserialize
+    import safetensors
 
     size = int.from_bytes(data[:8], "little")
     if len(data) < 8 or size > len(data) - 8:
@@ -63,13 +63,30 @@ def unpack(data: bytes, kind: str, where: str) -> tuple[Arrays, dict[str, Any]]:
             raise ModelError(f"{where}: format {envelope.version} is not known, make the file anew")
         if envelope.kind != kind:
             raise ModelError(f"{where}: holds {envelope.kind!r}, expected {kind!r}")
-        tensors = deserialize(data)
-    except (msgspec.DecodeError, msgspec.ValidationError, SafetensorError, UnicodeDecodeError) as error:
+        tensors = _tensors(data)
+    except (msgspec.DecodeError, msgspec.ValidationError, safetensors.SafetensorError, UnicodeDecodeError) as error:
         raise ModelError(f"{where}: corrupt ({error})") from None
     return {name: _array(info, f"{where}: {name}") for name, info in tensors}, envelope.header
 
 
-_DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U64": "<u8", "U16": "<u2", "U8": "|u1", "BOOL": "|b1"}
+def _tensors(data: bytes) -> list[tuple[str, dict[str, Any]]]:
+    import safetensors
+
+    untyped: Any = safetensors
+    found: list[tuple[str, dict[str, Any]]] = untyped.deserialize(data)
+    return found
+
+
+_DTYPES = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "I64": "<i8",
+    "I32": "<i4",
+    "U64": "<u8",
+    "U16": "<u2",
+    "U8": "|u1",
+    "BOOL": "|b1",
+}
 
 
 def _array(info: dict[str, Any], where: str) -> NDArray[Any]:
@@ -84,11 +101,11 @@ def need(arrays: Arrays, name: str, dtype: Any, shape: tuple[int | None, ...], w
     array = arrays.get(name)
     if array is None:
         raise ModelError(f"{where}: has no {name}")
-    fits = array.ndim == len(shape) and all(
-        want in (None, got) for want, got in zip(shape, array.shape, strict=True)
-    )
+    fits = array.ndim == len(shape) and all(want in (None, got) for want, got in zip(shape, array.shape, strict=True))
     if array.dtype != np.dtype(dtype) or not fits:
-        raise ModelError(f"{where}: {name} is {array.dtype}{list(array.shape)}, expected {np.dtype(dtype)}{list(shape)}")
+        raise ModelError(
+            f"{where}: {name} is {array.dtype}{list(array.shape)}, expected {np.dtype(dtype)}{list(shape)}"
+        )
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ModelError(f"{where}: {name} holds a number that is not finite")
     return array

@@ -1,10 +1,13 @@
 """Encoding: what is fitted on training data to turn a table into a batch, and lives in the model.
 
-Numeric attributes are transformed and scaled to [0, 1] by the training range; a constant one is dropped. Symbolic values
-get codes from 1; a value never seen in training has no code (0) and matches nothing.
+Numeric attributes are transformed and scaled to [0, 1] by the training range; a constant one is dropped. Symbolic
+values get codes from 1; a value never seen in training has no code (0) and matches nothing.
 
 >>> from netclust.schema import parse_schema
->>> schema = parse_schema('name = "t"\\n[[attribute]]\\nname = "size"\\n[[attribute]]\\nname = "kind"\\nkind = "symbolic"')
+>>> schema = parse_schema('''
+... name = "t"
+... attribute = [{name = "size"}, {name = "kind", kind = "symbolic"}]
+... ''')
 >>> past = Table.from_columns(schema, {"size": [0, 10, 5], "kind": ["a", "b", "a"]})
 >>> today = Table.from_columns(schema, {"size": [2.5], "kind": ["c"]})
 >>> batch = fit_encoding(past).encode(today)

@@ -43,7 +43,9 @@ class LabelEvent(msgspec.Struct, kw_only=True):
 class Store:
     """References and windows seen as one set of labelled members, addressed by handle."""
 
-    def __init__(self, refs: kernels.References, partitions: list[PartitionState], is_normal: NDArray[np.bool_]) -> None:
+    def __init__(
+        self, refs: kernels.References, partitions: list[PartitionState], is_normal: NDArray[np.bool_]
+    ) -> None:
         self.refs = refs
         self.partitions = partitions
         self.is_normal = is_normal
@@ -52,14 +54,25 @@ class Store:
         """The side of a label."""
         return kernels.NORMAL_SIDE if label >= 0 and self.is_normal[label] else kernels.OTHER_SIDE
 
-    def groups(self) -> Iterator[tuple[kernels.References | kernels.Window, NDArray[np.int64], slice, PartitionState | None]]:
+    def groups(
+        self,
+    ) -> Iterator[tuple[kernels.References | kernels.Window, NDArray[np.int64], slice, PartitionState | None]]:
         """The reference set, then each partition's live window: arrays, handles, live part, partition."""
-        yield self.refs, -2 - np.arange(len(self.refs.label), dtype=np.int64), slice(0, len(self.refs.label)), None
+        yield (
+            self.refs,
+            -2 - np.arange(len(self.refs.label), dtype=np.int64),
+            slice(0, len(self.refs.label)),
+            None,
+        )
         for partition in self.partitions:
             yield partition.window, partition.window.tick, partition.live, partition
 
     def change(
-        self, members: kernels.References | kernels.Window, at: int, to: Before, partition: PartitionState | None
+        self,
+        members: kernels.References | kernels.Window,
+        at: int,
+        to: Before,
+        partition: PartitionState | None,
     ) -> Before:
         """Give one member a label, side and event; return what it had."""
         had = (int(members.label[at]), int(members.side[at]), int(members.event[at]))

@@ -47,8 +47,8 @@ class LinkerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """How the linker remembers.
 
     `label_delay` records after its own, a record's true label (`batch.label`) counts; None: such labels are not read.
-    `mature_after` seconds of traffic time without an alarm, a record with a normal verdict becomes trusted normal and may
-    be linked to, at most `mature_share` of the referent window at a time; None: predicted labels count at once.
+    `mature_after` seconds of traffic time without an alarm, a record with a normal verdict becomes trusted normal and
+    may be linked to, at most `mature_share` of the referent window at a time; None: predicted labels count at once.
     """
 
     referent_window: int = 1000
@@ -63,7 +63,13 @@ class LinkerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
-        for name, least in (("referent_window", 0), ("gap", 0), ("partitions", 1), ("max_clusters", 1), ("max_events", 1)):
+        for name, least in (
+            ("referent_window", 0),
+            ("gap", 0),
+            ("partitions", 1),
+            ("max_clusters", 1),
+            ("max_events", 1),
+        ):
             if not least <= getattr(self, name) <= 1 << 24:
                 raise InputError(f"{name} must lie between {least} and {1 << 24}, not {getattr(self, name)}")
         if self.label_delay is not None and self.label_delay < 0:
@@ -141,7 +147,13 @@ class Linker:
                 return verdicts
 
     def _link(
-        self, records: kernels.Records, key: NDArray[np.uint64], first: int, start: int, stop: int, verdicts: Verdicts
+        self,
+        records: kernels.Records,
+        key: NDArray[np.uint64],
+        first: int,
+        start: int,
+        stop: int,
+        verdicts: Verdicts,
     ) -> None:
         """Run the kernel over records start..stop, partition by partition."""
         if start == stop:
@@ -197,7 +209,9 @@ class Linker:
     def _say(self, scope: Any, label: int, from_tick: int | None, *, number: int, source: int = 0) -> LabelEvent:
         when = self.tick if from_tick is None else from_tick
         if when < self.tick:
-            raise InputError(f"verdicts do not change: a label can count from arrival number {self.tick} on, not {when}")
+            raise InputError(
+                f"verdicts do not change: a label can count from arrival number {self.tick} on, not {when}"
+            )
         event = LabelEvent(
             event=self._next_event, scope=scope, from_tick=when, label=label, source=source, number=number
         )

@@ -1,4 +1,4 @@
-"""Model: everything that linking needs, in one file: schema, scaling, vocabularies, weights, reference set, calibration.
+"""Model: everything that linking needs, in one file: schema, scaling, vocabularies, weights, referents, calibration.
 
 >>> from netclust.models.network import train_network
 >>> from netclust.datasets.simulate import simulate
@@ -148,7 +148,7 @@ class Model:
             calibration=self.calibration,
             provenance=self.provenance,
         )
-        arrays = {
+        arrays: container.Arrays = {
             "weights.averaged": self.averaged,
             "weights.last": self.last,
             "scaling.low": e.low,

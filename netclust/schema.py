@@ -114,9 +114,7 @@ class Schema(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         {'none'}
         """
         attributes = tuple(
-            msgspec.structs.replace(a, transform=transform)
-            if a.role == "feature" and a.kind == "numeric"
-            else a
+            msgspec.structs.replace(a, transform=transform) if a.role == "feature" and a.kind == "numeric" else a
             for a in self.attributes
         )
         return msgspec.structs.replace(self, attributes=attributes)

@@ -1,7 +1,7 @@
 """Similarity: the learned pair score w . phi(a, b), in the form that people read and in the form that kernels use.
 
-Weights lie as [numeric | AND, OR, NOR of every value of every coded attribute | root]. The features of a pair (spec 6.3)
-are 1 + sign*|a - b| for a scaled numeric attribute, and three indicators a value: both have it, one has it, neither has.
+Weights lie as [numeric | AND, OR, NOR of every value of every coded attribute | root]. The features of a pair are
+1 + sign*|a - b| for a scaled numeric attribute, and three indicators a value: both have it, one has it, neither has.
 
 >>> layout = WeightLayout(features=1, widths=(2, 4), roots=1)
 >>> layout.dimension  # 1 numeric + 3 for one bit + 3*3 for three values + 1 root weight
@@ -45,7 +45,6 @@ class WeightLayout:
     def dimension(self) -> int:
         """How many weights."""
         return self.features + 3 * sum(width - 1 for width in self.widths) + self.roots
-
 
 
 def root_features(batch: Batch, kind: RootFeatures) -> NDArray[np.float32]:

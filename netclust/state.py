@@ -59,7 +59,7 @@ def new_clusters(classes: int, slots: int) -> kernels.Clusters:
     return kernels.Clusters(
         ident=ident,
         label=label,
-        count=np.zeros(n, np.int64),
+        records=np.zeros(n, np.int64),
         anomalous=np.zeros(n, np.int64),
         first_tick=np.zeros(n, np.int64),
         last_tick=np.zeros(n, np.int64),
@@ -72,7 +72,11 @@ def new_clusters(classes: int, slots: int) -> kernels.Clusters:
 
 def new_partition(model: Model, kept: int, max_clusters: int) -> PartitionState:
     """An empty partition whose window keeps `kept` records."""
-    features, coded, classes = len(model.encoding.kept), len(model.encoding.widths), len(model.encoding.labels)
+    features, coded, classes = (
+        len(model.encoding.kept),
+        len(model.encoding.widths),
+        len(model.encoding.labels),
+    )
     # Twice what is kept, so that moving the live half to the front costs one copy a record.
     capacity = max(2 * kept, 64) if kept else 0
     cursor = np.zeros(kernels.CURSORS, np.int64)

@@ -104,9 +104,7 @@ class Table:
         time = np.full(n, -1, np.int64)
         if time_attribute is not None and time_attribute.name in columns:
             time = np.asarray(columns[time_attribute.name], np.int64)
-        context = {
-            a.name: np.asarray(columns[a.name], object) for a in schema.context if a.name in columns
-        }
+        context = {a.name: np.asarray(columns[a.name], object) for a in schema.context if a.name in columns}
         return cls(
             schema=schema,
             num=num,

@@ -62,7 +62,7 @@ class Verdicts:
     @property
     def anomalous(self) -> NDArray[np.bool_]:
         """Everything not attached to normal traffic."""
-        return self.verdict != NORMAL
+        return np.not_equal(self.verdict, NORMAL)
 
     @property
     def margin(self) -> NDArray[np.float32]:

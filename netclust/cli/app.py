@@ -61,7 +61,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
 ) -> None:
     """Options of every command."""
 
@@ -74,7 +76,8 @@ def train_network(
     seed: SeedOption = 0,
     schema: SchemaOption = "kdd",
     false_alarm_rate: Annotated[
-        float | None, typer.Option(help="Calibrate the root on held-out normal records for this false-alarm rate.")
+        float | None,
+        typer.Option(help="Calibrate the root on held-out normal records for this false-alarm rate."),
     ] = None,
     on_error: SkipOption = OnError.stop,
     json: JsonOption = None,
@@ -94,10 +97,22 @@ def evaluate_network(
     ),
     feedback: Annotated[
         Feedback,
-        typer.Option(help="none: the reference set only; predicted: earlier records, as judged; gold: true labels, late."),
+        typer.Option(
+            help="none: the reference set only; predicted: earlier records, as judged; gold: true labels, late."
+        ),
     ] = Feedback.predicted,
     delay: Annotated[int, typer.Option(min=0, help="Records until a true label counts; in thesis also the gap.")] = 100,
-    window: Annotated[int, typer.Option(min=0, help="Referent window: how many earlier records can be linked to.")] = 100,
+    window: Annotated[
+        int, typer.Option(min=0, help="Referent window: how many earlier records can be linked to.")
+    ] = 100,
+    mature: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="A record judged normal can be linked to only once its true label came, or after this many seconds of "
+            "traffic without an alarm. Default: at once.",
+        ),
+    ] = None,
     json: JsonOption = None,
     alerts: Annotated[int, typer.Option(min=0, help="How many alerts to show.")] = 0,
     on_error: SkipOption = OnError.stop,
@@ -105,17 +120,20 @@ def evaluate_network(
     """Run a model over a labelled stream by a protocol, and print what it found and missed."""
     from netclust.cli.network import evaluate as run
 
-    run(model, test, protocol.value, feedback.value, delay, window, json, alerts, on_error.value)
+    run(model, test, protocol.value, feedback.value, delay, window, mature, json, alerts, on_error.value)
 
 
 @simulate.command("records")
 def simulate_records(
-    output: Annotated[str, typer.Option("-o", "--output", help="The file to write (.gz or .xz packs it; - for output).")],
+    output: Annotated[
+        str, typer.Option("-o", "--output", help="The file to write (.gz or .xz packs it; - for output).")
+    ],
     records: Annotated[int, typer.Option(min=1, help="How many records.")] = 20_000,
     seed: SeedOption = 0,
     day: Annotated[int, typer.Option(min=0, help="Which day: the benign mix drifts from day to day.")] = 0,
     attacks: Annotated[
-        str, typer.Option(help="known, all (with the types held back from training), none, or names with commas.")
+        str,
+        typer.Option(help="known, all (with the types held back from training), none, or names with commas."),
     ] = "known",
     attack_share: Annotated[float, typer.Option(min=0.0, max=0.9, help="Share of attack records.")] = 0.2,
 ) -> None:

@@ -39,7 +39,10 @@ def run(path: Path, json: Path | None, top: int) -> None:
             calibrated = f"{c.root:.4f}, set for {percent(c.false_alarm_rate)} false alarms on {c.records:,} records"
         facts = [
             ["schema", encoding.schema.name],
-            ["attributes", f"{len(encoding.kept)} numeric, {len(encoding.widths)} coded, {model.layout.dimension} weights"],
+            [
+                "attributes",
+                f"{len(encoding.kept)} numeric, {len(encoding.widths)} coded, {model.layout.dimension} weights",
+            ],
             ["trained on", f"{origin.data or '?'} ({origin.records:,} records, seed {origin.seed})"],
             ["made", f"{origin.created} by netclust {origin.netclust}"],
             ["learner", str(origin.params.get("learner", "?"))],

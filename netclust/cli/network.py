@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from netclust.cli.output import note, percent, progress, result, say, table, write_json
-from netclust.datasets.records import OnError, RecordReader
+from netclust.datasets.records import OnError, RecordReader, load_kernels
 from netclust.learners.stream import EpochReport
 from netclust.linker import Feedback
 from netclust.model import Model
@@ -87,6 +87,7 @@ def evaluate(
     feedback: Feedback,
     delay: int,
     window: int,
+    mature: float | None,
     json: Path | None,
     alerts: int,
     on_error: OnError,
@@ -94,7 +95,9 @@ def evaluate(
     """Link the test records and print the metrics."""
     model = Model.load(model_path)
     reader = RecordReader(test, model.encoding.schema, on_error=on_error)
-    evaluation = evaluate_network(model, reader, linker_config(protocol, feedback, delay, window))
+    load_kernels(reader.schema)  # before the clock starts
+    config = linker_config(protocol, feedback, delay, window, mature)
+    evaluation = evaluate_network(model, reader, config)
     report_skipped(reader)
     metrics = evaluation.metrics()
     if str(json) != "-":
@@ -107,6 +110,7 @@ def evaluate(
         "feedback": feedback,
         "delay": delay,
         "window": window,
+        "mature": mature,
         "skipped": dict(reader.skipped),
     }
     data = {Path(test).name: reader.sha256, model.provenance.data: model.provenance.sha256}
@@ -158,7 +162,16 @@ def print_alerts(evaluation: Evaluation, most: int) -> None:
         inside = (evaluation.verdicts.cluster == alert.cluster) & evaluation.verdicts.anomalous
         truth, n = Counter(evaluation.label_names[inside].tolist()).most_common(1)[0]
         span = f"{alert.first_tick:,} - {alert.last_tick:,}"
-        rows.append([alert.cluster, alert.kind, alert.records, span, f"{alert.top_score:.2f}", f"{truth} {n / inside.sum():.0%}"])
+        rows.append(
+            [
+                alert.cluster,
+                alert.kind,
+                alert.records,
+                span,
+                f"{alert.top_score:.2f}",
+                f"{truth} {n / inside.sum():.0%}",
+            ]
+        )
     left = f" (of {len(found):,})" if len(found) > most else ""
     say()
     table(

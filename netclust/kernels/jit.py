@@ -61,10 +61,11 @@ elif "numba" not in sys.modules:
 import numba  # noqa: E402
 
 if CACHE_FOLDER is not None:
-    numba.config.CACHE_DIR = str(CACHE_FOLDER)  # also where numba was imported before us
+    setattr(numba.config, "CACHE_DIR", str(CACHE_FOLDER))  # noqa: B010 (untyped there); also where numba was imported before us
 
 
 def kernel(function: Function) -> Function:
     """Compile: nopython, GIL released, cached where possible; never fastmath, so that results are exact."""
-    compiled: Function = numba.njit(nogil=True, cache=CACHE_FOLDER is not None, error_model="numpy")(function)
+    compile_it: Any = numba.njit(nogil=True, cache=CACHE_FOLDER is not None, error_model="numpy")
+    compiled: Function = compile_it(function)
     return compiled

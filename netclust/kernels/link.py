@@ -66,7 +66,7 @@ class Clusters(NamedTuple):
 
     ident: NDArray[np.int64]  # -1: free
     label: NDArray[np.int32]
-    count: NDArray[np.int64]
+    records: NDArray[np.int64]
     anomalous: NDArray[np.int64]
     first_tick: NDArray[np.int64]
     last_tick: NDArray[np.int64]
@@ -178,7 +178,7 @@ def open_cluster(clusters: Any, cursor: Any, conf: Any) -> Any:
         cursor[FORGOTTEN] += 1
     clusters.ident[hand] = ident
     clusters.label[hand] = NOVEL_LABEL
-    clusters.count[hand] = 0
+    clusters.records[hand] = 0
     clusters.anomalous[hand] = 0
     clusters.top_score[hand] = -np.inf
     return ident, hand
@@ -190,12 +190,12 @@ def summarise(clusters: Any, cursor: Any, ident: int, slot: int, tick: int, time
     if clusters.ident[slot] != ident:
         cursor[UNSUMMED] += 1
         return
-    if clusters.count[slot] == 0:
+    if clusters.records[slot] == 0:
         clusters.first_tick[slot] = tick
         clusters.first_time[slot] = time
     else:
         clusters.used[slot] = 1
-    clusters.count[slot] += 1
+    clusters.records[slot] += 1
     clusters.anomalous[slot] += bad
     clusters.last_tick[slot] = tick
     clusters.last_time[slot] = time
@@ -259,15 +259,23 @@ def link_records(
         for s in range(len(rows)):
             rows[s] = scorer.offset[s] + np.int64(records.code[i, s]) * scorer.width[s]
 
-        score_referents(
-            x, rows, scorer.base, scorer.slope, scorer.tables, scorer.width, refs.num, refs.code, 0, M, acc
-        )
+        score_referents(x, rows, scorer.base, scorer.slope, scorer.tables, scorer.width, refs.num, refs.code, 0, M, acc)
         normal, normal_at, other, other_at = best_two(acc, refs.side, 0, M)
         hi = cursor[END] - conf.gap
         lo = max(hi - conf.referent_window, cursor[START])
         if hi > lo and (not conf.whole or cursor[PUSHED] >= kept):
             score_referents(
-                x, rows, scorer.base, scorer.slope, scorer.tables, scorer.width, win.num, win.code, lo, hi, acc
+                x,
+                rows,
+                scorer.base,
+                scorer.slope,
+                scorer.tables,
+                scorer.width,
+                win.num,
+                win.code,
+                lo,
+                hi,
+                acc,
             )
             n2, n2_at, o2, o2_at = best_two(acc, win.side, lo, hi - lo)
             if n2 > normal:  # references are older and win ties
@@ -282,9 +290,11 @@ def link_records(
         if at < 0 or root >= best:
             best, at = root, -1
 
+        label: Any = NOVEL_LABEL
+        parent: Any = np.int64(ROOT)
         event = np.int64(-1)
         if at < 0:
-            label, via, parent = NOVEL_LABEL, VIA_ROOT, np.int64(ROOT)
+            via = VIA_ROOT
             cluster, slot = open_cluster(clusters, cursor, conf)
         elif at < M:
             label, via, parent = np.int64(refs.label[at]), VIA_REFERENCE, np.int64(-2 - at)

@@ -77,7 +77,7 @@ def fnv1a(buf: Any, start: int, length: int, seed: int) -> Any:
 
 
 @kernel
-def intern(buf: Any, start: int, length: int, col: int, table: Any, max_values: int) -> int:
+def intern(buf: Any, start: int, length: int, col: int, table: Any, max_values: int) -> Any:
     """The id of a symbol of that column: 1 and up, 0 if the column is full, -1 if the table must grow first."""
     h = fnv1a(buf, start, length, col + 1)
     mask = len(table.slots) - 1
@@ -179,8 +179,8 @@ def parse_number(buf: Any, start: int, end: int) -> Any:
 
 
 @kernel
-def parse_time(buf: Any, start: int, end: int, scale: int) -> int:
-    """Nanoseconds of a non-negative decimal number of units of `scale` nanoseconds, in integers; -1 if it is not one."""
+def parse_time(buf: Any, start: int, end: int, scale: int) -> Any:
+    """Nanoseconds of a decimal number of units of `scale` nanoseconds, exact; -1 if it is not one, or negative."""
     whole = np.int64(0)
     i = start
     while i < end and 48 <= buf[i] <= 57:
@@ -278,7 +278,7 @@ def parse_lines(buf: Any, end: int, row: int, plan: Any, table: Any, out: Any, r
                 break
             kind = plan.kind[column]
             dest = plan.dest[column]
-            if kind == NUMBER or kind == INTEGER:
+            if kind in (NUMBER, INTEGER):
                 value, ok = parse_number(buf, begin, close)
                 if not ok:
                     reason = NOT_A_NUMBER

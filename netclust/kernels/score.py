@@ -30,7 +30,17 @@ class Scorer(NamedTuple):
 
 @kernel
 def score_referents(
-    x: Any, rows: Any, base: Any, slope: Any, tables: Any, width: Any, num: Any, code: Any, lo: int, hi: int, acc: Any
+    x: Any,
+    rows: Any,
+    base: Any,
+    slope: Any,
+    tables: Any,
+    width: Any,
+    num: Any,
+    code: Any,
+    lo: int,
+    hi: int,
+    acc: Any,
 ) -> None:
     """acc[k] = score of record x with referent lo + k; `rows[s]` is where x's row of table s starts."""
     n = hi - lo
@@ -116,7 +126,7 @@ def best_augmented(acc: Any, label: Any, lo: int, n: int, y: int, C: Any) -> Any
 
 
 @kernel
-def fill_row(w: Any, at: int, values: int, c: int, row: Any, to: int) -> None:
+def fill_row(w: Any, at: Any, values: Any, c: Any, row: Any, to: Any) -> None:
     """Row c of one coded attribute's table: the and/or/neither weights of its values folded into one number a pair.
 
     `w[at + 3*(v-1) : ...]` are the weights AND, OR, NOR of value v = 1..values; code 0 has no bit set.

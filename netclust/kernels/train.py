@@ -1,8 +1,8 @@
 """LSP and LSPA on a continuous stream: one loss-augmented arg-max and at most one update a record.
 
 Algorithm 2 with the E structure, edge loss (5.5), section 6.4: the training set is one long example, and the update on
-the segment since the last mistake equals the update on the mistaken record alone. Scores are accumulated in float64 here:
-near-ties of 1e-9 decide updates, and in float32 the published control rows come out a point off.
+the segment since the last mistake equals the update on the mistaken record alone. Scores are accumulated in float64
+here: near-ties of 1e-9 decide updates, and in float32 the published control rows come out a point off.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def train_records(stream: Any, rule: Any, learned: Any, lo: int, hi: int, stats:
         n = j - start
         score_referents(x, rows, base, slope, tables, learned.width, stream.num, stream.code, start, j, acc)
         y = stream.label[j]
-        worst, worst_at, right, right_at = best_augmented(acc, stream.label, start, n, y, rule.C)
+        worst, worst_at, _, right_at = best_augmented(acc, stream.label, start, n, y, rule.C)
         learned.step[0] += 1
         root_right = right_at < 0 and (rule.root_when_absent or stream.first[j])
         if right_at < 0 and not root_right:

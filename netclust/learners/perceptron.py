@@ -137,9 +137,7 @@ def _run(
 ) -> Fitted:
     """Make one step per example and epoch, and average the vectors after each step, changed or not."""
     if epochs < 1 or not examples:
-        raise ValueError(
-            f"nothing to train on: {len(examples)} examples, {epochs} epochs; both must be at least 1"
-        )
+        raise ValueError(f"nothing to train on: {len(examples)} examples, {epochs} epochs; both must be at least 1")
     u = np.zeros_like(w)
     t = updates = 0
     losses: list[float] = []

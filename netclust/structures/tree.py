@@ -86,9 +86,7 @@ def arc_sum(matrix: Matrix, h: Parents) -> float:
 
 def _best_of(scores: Matrix, allowed: Mask) -> Parents:
     if scores.shape != allowed.shape:
-        raise ValueError(
-            f"scores of arcs have shape {scores.shape}, expected {allowed.shape}: one row per node"
-        )
+        raise ValueError(f"scores of arcs have shape {scores.shape}, expected {allowed.shape}: one row per node")
     # argmax returns the first maximum, and the columns are in the order of the tie rule
     best: Parents = np.where(allowed, scores, -np.inf).argmax(axis=1)
     return best

@@ -55,9 +55,7 @@ def count_where_the_adopted_exceeds_the_original(r):
     for n in (2, 3, 4):
         everything = trees(n)
         rows = np.arange(n)
-        original = {
-            tuple(gold): [delta_f_original(gold, r).total(h) for h in everything] for gold in everything
-        }
+        original = {tuple(gold): [delta_f_original(gold, r).total(h) for h in everything] for gold in everything}
         for y in product(range(n), repeat=n):
             labels = np.array(y)
             loss, allowed = delta_f(labels, r), gold_arcs(labels)

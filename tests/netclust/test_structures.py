@@ -103,9 +103,7 @@ def test_gold_arcs_are_the_arcs_of_the_trees_that_induce_y():
             assert induces(h, y) == gold[np.arange(4), h].all()
 
 
-@pytest.mark.parametrize(
-    "y", [[1, 2, 2, 1, 1], [1, 1, 1, 1, 1], [1, 2, 3, 4, 5], [3, 3, 1, 3, 3], [2, 1, 2, 1]]
-)
+@pytest.mark.parametrize("y", [[1, 2, 2, 1, 1], [1, 1, 1, 1, 1], [1, 2, 3, 4, 5], [3, 3, 1, 3, 3], [2, 1, 2, 1]])
 def test_number_of_trees_of_a_clustering(y):
     sizes = np.unique(y, return_counts=True)[1].tolist()
     count = sum(induces(h, y) for h in trees(len(y)))
