@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,8 +21,8 @@ from netclust.errors import InputError
 from netclust.kernels import parse
 from netclust.schema import Attribute, Schema
 
-_SCALE = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1, "iso": 1}
-_ARFF_ATTRIBUTE = re.compile(r"@attribute\s+('[^']*'|\"[^\"]*\"|\S+)", re.IGNORECASE)
+_SCALE = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1, "iso": 0}
+_ARFF_ATTRIBUTE = re.compile(r"@attribute\s+('[^']*'|\"[^\"]*\"|[^\s{]+)", re.IGNORECASE)
 _MAX_HEADER_BYTES = 1 << 20
 
 
@@ -55,17 +56,12 @@ class Layout:
         return len(self.symbols) + bool(self.label)
 
     @cached_property
-    def iso_time(self) -> str:
-        """The name of the time column if it is ISO 8601 text."""
-        return next((a.name for a in self.columns if a is not None and a.role == "time" and a.unit == "iso"), "")
-
-    @cached_property
     def texts(self) -> list[str]:
         """Columns that are kept as text."""
         present = {a.name for a in self.columns if a is not None}
-        return [a.name for a in self.schema.context if a.name in present] + ([self.iso_time] if self.iso_time else [])
+        return [a.name for a in self.schema.context if a.name in present]
 
-    def plan(self, max_values: int) -> parse.Plan:
+    def plan(self, max_values: int, max_line: int) -> parse.Plan:
         """What the kernel needs to know."""
         n = len(self.columns)
         kind, dest = np.zeros(n, np.int8), np.zeros(n, np.int32)
@@ -105,6 +101,7 @@ class Layout:
             time_scale=scale,
             key_column=key_column,
             max_values=max_values,
+            max_line=max_line,
         )
 
     def complaint(self, reason: int, column: int, value: str, found: int) -> str:
@@ -113,10 +110,13 @@ class Layout:
             n = len(self.columns)
             expected = str(n) if self.required == n else f"{self.required} to {n}"
             return f": {found} columns, schema {self.schema.name} has {expected}"
+        if reason == parse.SPARSE:
+            return ": sparse ARFF is not read, save it as dense"
         a = self.columns[column]
         name = a.name if a is not None else "?"
         low = "-inf" if a is None or a.min is None else f"{a.min:g}"
         high = "inf" if a is None or a.max is None else f"{a.max:g}"
+        unit = "s" if a is None else a.unit
         if a is not None and a.role == "feature" and a.kind == "binary":
             low, high = "0", "1"
         text = {
@@ -124,7 +124,7 @@ class Layout:
             parse.OUT_OF_RANGE: f"is outside {low} to {high}",
             parse.NOT_INTEGER: "is neither 0 nor 1",
             parse.TOO_LONG: f"... is longer than {parse.MAX_SYMBOL_BYTES} bytes",
-            parse.NOT_A_TIME: f"is not a time in {a.unit if a is not None else 's'}",
+            parse.NOT_A_TIME: "is not a time in " + ("ISO 8601" if unit == "iso" else unit),
         }[reason]
         return f", column {column + 1} ({name}): {value!r} {text}"
 
@@ -134,36 +134,50 @@ def schema_layout(schema: Schema) -> Layout:
     return Layout(schema, schema.attributes, schema.required_columns)
 
 
-def csv_header(text: bytes, schema: Schema, where: str) -> tuple[int, int, Layout]:
-    """(bytes, lines, layout) of a file whose first line may be a header: then columns go by name."""
-    end = text.find(b"\n") + 1 or len(text)
-    skipped = len(text[:end]) if text.startswith(b"\xef\xbb\xbf") else 0
-    first = text[:end].decode("utf-8-sig", "replace").strip()
-    fields = next(iter(csv.reader([first], delimiter=schema.delimiter)), []) if first else []
-    fields = [field.strip().strip("'\"") for field in fields]
-    names = {a.name.lower() for a in schema.attributes}
-    if not fields or 2 * sum(field.lower() in names for field in fields) < len(fields):
-        return (3 if skipped else 0), 0, schema_layout(schema)
-    return end, 1, _by_name(schema, fields, where)
+class Header:
+    """The lines in front of the records: none, a CSV header, or an ARFF header; given one at a time."""
+
+    def __init__(self, schema: Schema, where: str) -> None:
+        self.schema = schema
+        self.where = where
+        self.arff = False
+        self._names: list[str] = []
+        self._bytes = 0
+
+    def read(self, line: bytes) -> tuple[bool, Layout | None]:
+        """Whether the line belongs to the header, and the layout once it is known; the first is not a blank one."""
+        text = line.decode("utf-8", "replace").strip()
+        self.arff = self.arff or text.startswith(("@", "%"))
+        if self.arff:
+            self._bytes += len(line) + 1
+            return True, self._arff_line(text)
+        fields = _fields(text, self.schema.delimiter)
+        names = {a.name.lower() for a in self.schema.attributes}
+        if 2 * sum(field.lower() in names for field in fields) < max(len(fields), 1):
+            return False, schema_layout(self.schema)
+        return True, _by_name(self.schema, fields, self.where)
+
+    def _arff_line(self, text: str) -> Layout | None:
+        if match := _ARFF_ATTRIBUTE.match(text):
+            self._names.append(match[1].strip("'\""))
+        elif text.lower().startswith("@data"):
+            return _by_name(self.schema, self._names, self.where, comment="%")
+        if self._bytes > _MAX_HEADER_BYTES:
+            raise self.unfinished()
+        return None
+
+    def unfinished(self) -> InputError:
+        """What to tell the user when an ARFF header does not end."""
+        return InputError(f"{self.where}: an ARFF header without @data")
 
 
-def arff_header(text: bytes, schema: Schema, where: str, final: bool) -> tuple[int, int, Layout | None]:
-    """(bytes, lines, layout) of an ARFF header; no layout yet while `@data` has not come."""
-    names: list[str] = []
-    position = lines = 0
-    while position < len(text):
-        end = text.find(b"\n", position) + 1 or len(text)
-        line = text[position:end].decode("utf-8", "replace").strip()
-        position, lines = end, lines + 1
-        if match := _ARFF_ATTRIBUTE.match(line):
-            names.append(match[1].strip("'\""))
-        elif line.lower().startswith("@data"):
-            if text[position : position + 1] == b"{":
-                raise InputError(f"{where} line {lines + 1}: sparse ARFF is not read, save it as dense")
-            return position, lines, _by_name(schema, names, where, comment="%")
-    if final or len(text) > _MAX_HEADER_BYTES:
-        raise InputError(f"{where}: an ARFF header without @data")
-    return 0, 0, None
+def _fields(text: str, delimiter: str) -> list[str]:
+    """The fields of a line that may be a header; none if it cannot be one."""
+    try:
+        fields = next(csv.reader([text], delimiter=delimiter), [])
+    except csv.Error:
+        return []
+    return [field.strip().strip("'\"") for field in fields]
 
 
 def _by_name(schema: Schema, names: Sequence[str], where: str, comment: str = "") -> Layout:
@@ -176,7 +190,7 @@ def _by_name(schema: Schema, names: Sequence[str], where: str, comment: str = ""
     missing = [a.name for a in schema.features if a not in columns]
     if missing:
         raise InputError(f"{where} header: no column {', '.join(missing)}, which schema {schema.name} needs")
-    named = [a.name for a in columns if a is not None]
-    if twice := sorted({name for name in named if named.count(name) > 1}):
+    named = Counter(a.name for a in columns if a is not None)
+    if twice := sorted(name for name, times in named.items() if times > 1):
         raise InputError(f"{where} header: columns named twice: {', '.join(twice)}")
     return Layout(schema, columns, len(columns), comment)

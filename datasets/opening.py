@@ -12,7 +12,10 @@ b'hello'
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
+import os
+import struct
 import sys
 import tempfile
 import zipfile
@@ -25,26 +28,37 @@ from typing import BinaryIO, cast
 from netclust.errors import InputError
 
 STDIN = "-"
-UNREADABLE = (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile)
+# What the second row has is how zipfile takes some corrupt archives.
+UNREADABLE = (
+    *(OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile),
+    *(RuntimeError, ValueError, LookupError, struct.error),
+)
 
-_GZIP, _XZ, _ZIP = b"\x1f\x8b", b"\xfd7zXZ\x00", b"PK\x03\x04"
-_SPOOL_BYTES = 64 << 20  # a zip on standard input is kept in memory up to here, then on disk
+_GZIP, _XZ, _ZIP = b"\x1f\x8b", b"\xfd7zXZ\x00", (b"PK\x03\x04", b"PK\x05\x06")
+_MAGIC_BYTES = 6
+_BLOCK_BYTES = 1 << 16
+_XZ_MEMORY = 256 << 20  # `xz -9` needs 65 MiB; a hostile header asks for 4 GiB
+_SPOOL_BYTES = 64 << 20  # a zip from a pipe is kept in memory up to here, then on disk
+_MAX_ZIP_BYTES = 4 << 30  # and is no longer than this
 
 
 @contextmanager
 def open_bytes(path: str | Path) -> Iterator[BinaryIO]:
     """The unpacked bytes of a file (plain, gz, xz, or a zip with one file in it), or of standard input (`-`)."""
-    name = str(path)
     with ExitStack() as stack:
         try:
-            raw = cast(BinaryIO, sys.stdin.buffer) if name == STDIN else stack.enter_context(open(path, "rb"))
-            magic = raw.peek(6)[:6]  # type: ignore[attr-defined]
+            raw = _standard_input() if str(path) == STDIN else stack.enter_context(open(path, "rb"))
+            magic = raw.read(_MAGIC_BYTES)
+            if raw.seekable():
+                raw.seek(-len(magic), os.SEEK_CUR)
+            else:
+                raw = _buffered(_Again(magic, raw))
             if magic.startswith(_GZIP):
                 stream = cast(BinaryIO, stack.enter_context(gzip.GzipFile(fileobj=raw)))
             elif magic.startswith(_XZ):
-                stream = cast(BinaryIO, stack.enter_context(lzma.LZMAFile(raw)))
+                stream = _buffered(_Unxz(raw))
             elif magic.startswith(_ZIP):
-                stream = _open_zip(raw, name, stack)
+                stream = _open_zip(raw, str(path), stack)
             else:
                 stream = raw
         except UNREADABLE as error:
@@ -59,17 +73,85 @@ def unreadable(path: str | Path, error: BaseException) -> InputError:
     return InputError(f"{path}: cannot be unpacked, it is cut short or corrupt ({error})")
 
 
+def _standard_input() -> BinaryIO:
+    stream = getattr(sys.stdin, "buffer", None)  # there is none where a service was started without it
+    if stream is None or stream.closed:
+        raise InputError(f"{STDIN}: standard input is closed")
+    return cast(BinaryIO, stream)
+
+
 def _open_zip(raw: BinaryIO, name: str, stack: ExitStack) -> BinaryIO:
     """The only file of an archive."""
     seekable = raw
-    if name == STDIN:
+    if not raw.seekable():
         spool = tempfile.SpooledTemporaryFile(_SPOOL_BYTES)  # noqa: SIM115 (the stack closes it)
         seekable = cast(BinaryIO, stack.enter_context(spool))
         while block := raw.read(1 << 20):
             seekable.write(block)
+            if seekable.tell() > _MAX_ZIP_BYTES:
+                raise InputError(f"{name}: an archive of more than {_MAX_ZIP_BYTES} bytes, unpack it first")
         seekable.seek(0)
     archive = stack.enter_context(zipfile.ZipFile(seekable))
-    members = [m.filename for m in archive.infolist() if not m.is_dir()]
+    members = [m for m in archive.infolist() if not m.filename.endswith("/")]
     if len(members) != 1:
         raise InputError(f"{name}: the archive holds {len(members)} files, unpack it and name the one to read")
+    encrypted = members[0].flag_bits & 1
+    if encrypted or members[0].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise InputError(f"{name}: the archive is encrypted or packed by a rare method, unpack it first")
     return cast(BinaryIO, stack.enter_context(archive.open(members[0])))
+
+
+def _buffered(raw: io.RawIOBase) -> BinaryIO:
+    return cast(BinaryIO, io.BufferedReader(raw, _BLOCK_BYTES))
+
+
+class _Again(io.RawIOBase):
+    """A pipe whose first bytes were read already, from its beginning."""
+
+    def __init__(self, first: bytes, rest: BinaryIO) -> None:
+        self._first = first
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, out: memoryview) -> int:  # type: ignore[override]
+        data = self._first[: len(out)] or self._rest.read1(len(out))  # type: ignore[attr-defined]
+        self._first = self._first[len(data) :]
+        out[: len(data)] = data
+        return len(data)
+
+
+class _Unxz(io.RawIOBase):
+    """Unpacked xz, one stream or several, in bounded memory (`lzma.LZMAFile` has no bound)."""
+
+    def __init__(self, packed: BinaryIO) -> None:
+        self._packed = packed
+        self._stream = self._new_stream()
+
+    @staticmethod
+    def _new_stream() -> lzma.LZMADecompressor:
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, out: memoryview) -> int:  # type: ignore[override]
+        unpacked = b""
+        while not unpacked:
+            data = b""
+            if self._stream.eof:
+                data = self._stream.unused_data.lstrip(b"\0")  # streams may be padded
+                while not data:
+                    if not (block := self._read()):
+                        return 0
+                    data = block.lstrip(b"\0")
+                self._stream = self._new_stream()
+            elif self._stream.needs_input and not (data := self._read()):
+                raise EOFError("the end of the last xz stream is missing")
+            unpacked = self._stream.decompress(data, len(out))
+        out[: len(unpacked)] = unpacked
+        return len(unpacked)
+
+    def _read(self) -> bytes:
+        return cast(bytes, self._packed.read1(_BLOCK_BYTES))  # type: ignore[attr-defined]

@@ -25,7 +25,7 @@ from typing import BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.datasets.layout import Layout, arff_header, csv_header, schema_layout
+from netclust.datasets.layout import Header, Layout, schema_layout
 from netclust.datasets.opening import UNREADABLE, open_bytes, unreadable
 from netclust.errors import InputError
 from netclust.kernels import parse
@@ -40,6 +40,8 @@ CHUNK_BYTES = 1 << 20
 MAX_LINE_BYTES = 1 << 20
 MAX_VALUES = 65_534  # codes are uint16 and 0 is taken
 
+_BOM = b"\xef\xbb\xbf"
+_BLANK = b" \t\r\n"
 _REASONS = {
     parse.COLUMNS: "columns",
     parse.NOT_A_NUMBER: "not_a_number",
@@ -57,7 +59,7 @@ def read_table(path: str | Path, schema: Schema, *, on_error: OnError = "stop") 
 
 def load_kernels(schema: Schema) -> None:
     """Compile the parser, or load it from the cache, so that the first record does not wait for it."""
-    _Sink(schema, schema_layout(schema), 1).run(np.empty(0, np.uint8))
+    _Sink(schema, schema_layout(schema), 1).run(np.empty(0, np.uint8), 0, 0, 0)
 
 
 @dataclass
@@ -78,91 +80,116 @@ class RecordReader:
     sha256: str = field(default="", init=False)
     _line: int = field(default=0, init=False)
 
+    def __post_init__(self) -> None:
+        """Refuse batches that would never fill."""
+        if self.batch_rows < 1:
+            raise InputError(f"batch_rows is {self.batch_rows}, a batch has at least 1 row")
+
     def __iter__(self) -> Iterator[Table]:
         """The tables."""
+        self.skipped.clear()
+        self.first_skipped, self.sha256, self.records, self._line = "", "", 0, 0
         opened: AbstractContextManager[BinaryIO] = open_bytes(self.path)
         with opened as stream:
             yield from self._tables(stream)
         if self.records == 0:
-            raise InputError(f"{self.path}: no records")
+            count = sum(self.skipped.values())
+            why = f", {count} bad lines, the first: {self.first_skipped}" if count else ""
+            raise InputError(f"{self.path}: no records{why}")
 
     def _tables(self, stream: BinaryIO) -> Iterator[Table]:
         digest = hashlib.sha256()
         buffer = np.empty(CHUNK_BYTES + MAX_LINE_BYTES, np.uint8)
-        held = 0
-        layout: Layout | None = None
+        held = 0  # the beginning of a line, no longer than MAX_LINE_BYTES
+        header = Header(self.schema, str(self.path))
         sink: _Sink | None = None
-        while True:
+        final = False
+        while not final:
             try:
                 block = stream.read1(CHUNK_BYTES)  # type: ignore[attr-defined]
             except UNREADABLE as error:
                 raise unreadable(self.path, error) from None
             digest.update(block)
             buffer[held : held + len(block)] = np.frombuffer(block, np.uint8)
+            lines_end = held + block.rfind(b"\n") + 1 if b"\n" in block else 0
             held += len(block)
             final = not block
-            end = held if final else _after_last_newline(buffer, held)
-            if end == 0 and held >= MAX_LINE_BYTES:
-                raise InputError(f"{self.path} line {self._line + 1}: longer than {MAX_LINE_BYTES} bytes, not records")
+            end = held if final else lines_end
             used = 0
-            if layout is None and end > 0:
-                used, layout = self._read_header(buffer[:end], final)
-            if layout is not None:
-                sink = sink or _Sink(self.schema, layout, self.batch_rows)
+            if sink is None and end > 0:
+                used, layout = self._read_header(buffer[:end].tobytes(), header)
+                sink = None if layout is None else _Sink(self.schema, layout, self.batch_rows)
+            if sink is not None:
                 for table in self._parse(buffer, used, end, sink):
                     table.seq += np.uint64(self.records)
                     self.records += len(table)
                     yield table
-                used = end
-            buffer[: held - used] = buffer[used:held].copy()
-            held -= used
-            if final:
-                break
+            buffer[: held - end] = buffer[end:held].copy()
+            held -= end
+            if held > MAX_LINE_BYTES:
+                raise self._long_line(self._line + 1)
+        if sink is None and header.arff:
+            raise header.unfinished()
         self.sha256 = digest.hexdigest()
 
-    def _read_header(self, buffer: NDArray[np.uint8], final: bool) -> tuple[int, Layout | None]:
-        """How many bytes the header takes, and which column is which; no layout while an ARFF header goes on."""
-        text = buffer.tobytes()
-        if text.lstrip()[:1] in (b"@", b"%"):
-            used, lines, layout = arff_header(text, self.schema, str(self.path), final)
-        else:
-            used, lines, layout = csv_header(text, self.schema, str(self.path))
-        self._line += lines
+    def _read_header(self, text: bytes, header: Header) -> tuple[int, Layout | None]:
+        """How many bytes of these whole lines the header takes, and which column is which once that is known."""
+        used = len(_BOM) if self._line == 0 and text.startswith(_BOM) else 0
+        if not header.arff:
+            first = len(text) - len(text[used:].lstrip(_BLANK))
+            self._line += text.count(b"\n", used, first)
+            used = max(used, text.rfind(b"\n", 0, first) + 1)
+        layout: Layout | None = None
+        while layout is None and used < len(text):
+            newline = text.find(b"\n", used)
+            stop = len(text) if newline < 0 else newline
+            if stop - used > MAX_LINE_BYTES:
+                raise self._long_line(self._line + 1)
+            belongs, layout = header.read(text[used:stop])
+            if belongs:
+                self._line += 1
+                used = min(stop + 1, len(text))
         return used, layout
 
     def _parse(self, buffer: NDArray[np.uint8], start: int, end: int, sink: _Sink) -> Iterator[Table]:
-        """Run the kernel over whole lines until they are used up."""
+        """Run the kernel over whole lines until they are used up; what stands before an error still comes."""
+        rows = 0
+        error: InputError | None = None
         while start < end:
-            view = buffer[start:end]
-            result = sink.run(view)
-            status = int(result[parse.STATUS])
+            result = sink.run(buffer, start, end, rows)
+            status, rows, start = (int(result[i]) for i in (parse.STATUS, parse.ROWS, parse.CONSUMED))
             self._line += int(result[parse.LINES])
             if status == parse.BAD_LINE:
-                self._bad_line(view, result, sink.layout)
-            if (table := sink.take(view, int(result[parse.ROWS]))) is not None:
-                yield table
-            if status == parse.GROW:
+                error = self._bad_line(buffer, result, sink.layout)
+            elif status == parse.GROW:
                 sink.grow()
-            start += int(result[parse.CONSUMED])
+            if rows and (error is not None or status == parse.FULL or start == end):
+                yield sink.take(buffer, rows)
+                rows = 0
+            if error is not None:
+                raise error
 
-    def _bad_line(self, view: NDArray[np.uint8], result: NDArray[np.int64], layout: Layout) -> None:
-        """Raise, or count and go on."""
+    def _bad_line(self, buffer: NDArray[np.uint8], result: NDArray[np.int64], layout: Layout) -> InputError | None:
+        """What to raise; nothing if the line is counted and passed over."""
         reason = int(result[parse.REASON])
-        column = int(result[parse.COLUMN])
+        if reason == parse.LONG_LINE:
+            return self._long_line(self._line)
+        skip = self.on_error == "skip" and reason != parse.SPARSE
+        if skip:
+            self.skipped[_REASONS[reason]] += 1
+        if skip and self.first_skipped:
+            return None
         span = slice(int(result[parse.START]), int(result[parse.START] + result[parse.LENGTH]))
-        value = view[span][:80].tobytes().decode("utf-8", "replace")
-        where = f"{self.path} line {self._line}"
-        message = layout.complaint(reason, column, value, int(result[parse.FOUND]))
-        if self.on_error == "stop":
-            raise InputError(f"{where}{message}")
-        self.skipped[_REASONS[reason]] += 1
-        self.first_skipped = self.first_skipped or f"{where}{message}"
+        value = buffer[span][:80].tobytes().decode("utf-8", "replace")
+        complaint = layout.complaint(reason, int(result[parse.COLUMN]), value, int(result[parse.FOUND]))
+        message = f"{self.path} line {self._line}{complaint}"
+        if not skip:
+            return InputError(message)
+        self.first_skipped = message
+        return None
 
-
-def _after_last_newline(buffer: NDArray[np.uint8], held: int) -> int:
-    """Length of the whole lines at the front."""
-    found = buffer[:held].tobytes().rfind(b"\n")
-    return found + 1
+    def _long_line(self, line: int) -> InputError:
+        return InputError(f"{self.path} line {line}: longer than {MAX_LINE_BYTES} bytes, not records")
 
 
 class _Sink:
@@ -171,7 +198,7 @@ class _Sink:
     def __init__(self, schema: Schema, layout: Layout, rows: int) -> None:
         self.schema = schema
         self.layout = layout
-        self.plan = layout.plan(MAX_VALUES)
+        self.plan = layout.plan(MAX_VALUES, MAX_LINE_BYTES)
         numbers = len(schema.numeric) + len(layout.binary)
         self.out = parse.Columns(
             num=np.zeros((rows, numbers)),
@@ -179,15 +206,16 @@ class _Sink:
             text=np.zeros((rows, len(layout.texts), 2), np.int64),
             time=np.full(rows, -1, np.int64),
             key=np.zeros(rows, np.uint64),
+            scratch=np.zeros(parse.MAX_SYMBOL_BYTES + 1, np.uint8),
         )
         self.names: list[list[str]] = [[MISSING] for _ in range(layout.symbol_columns)]
         self.entries = 0
         self.table = _empty_interner(layout.symbol_columns, 1024)
         self.result = np.zeros(10, np.int64)
 
-    def run(self, view: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """Parse what fits."""
-        parse.parse_lines(view, len(view), 0, self.plan, self.table, self.out, self.result)
+    def run(self, buffer: NDArray[np.uint8], start: int, end: int, row: int) -> NDArray[np.int64]:
+        """Parse what fits, behind the rows that are there."""
+        parse.parse_lines(buffer, start, end, row, self.plan, self.table, self.out, self.result)
         return self.result
 
     def grow(self) -> None:
@@ -199,11 +227,9 @@ class _Sink:
             args = (arena, old.offset[entry], int(old.length[entry]), int(old.column[entry]))
             parse.intern(*args, self.table, MAX_VALUES)
 
-    def take(self, view: NDArray[np.uint8], rows: int) -> Table | None:
+    def take(self, buffer: NDArray[np.uint8], rows: int) -> Table:
         """Copy the parsed rows out as a table."""
         self._learn_names()
-        if rows == 0:
-            return None
         schema, layout, out = self.schema, self.layout, self.out
         sym = np.zeros((rows, len(schema.coded)), np.int32)
         symbols: list[list[str]] = []
@@ -217,10 +243,7 @@ class _Sink:
                 sym[:, s] = out.sym[:rows, column]
                 symbols.append(self.names[column])
         label = out.sym[:rows, -1].copy() if layout.label else np.zeros(rows, np.int32)
-        texts = {name: _texts(view, out.text[:rows, i]) for i, name in enumerate(layout.texts)}
-        time = out.time[:rows].copy()
-        if layout.iso_time:
-            time = _iso_times(texts.pop(layout.iso_time), layout.iso_time)
+        texts = {name: _texts(buffer, out.text[:rows, i]) for i, name in enumerate(layout.texts)}
         return Table(
             schema=schema,
             num=out.num[:rows, : len(schema.numeric)].copy(),
@@ -228,7 +251,7 @@ class _Sink:
             symbols=symbols,
             label=label,
             labels=self.names[-1] if layout.label else [MISSING],
-            time=time,
+            time=out.time[:rows].copy(),
             seq=np.arange(rows, dtype=np.uint64),
             key=out.key[:rows].copy(),
             context=texts,
@@ -258,18 +281,14 @@ def _empty_interner(columns: int, slots: int) -> parse.Interner:
     )
 
 
-def _texts(view: NDArray[np.uint8], spans: NDArray[np.int64]) -> NDArray[np.object_]:
-    """The text of each span."""
-    data = view.tobytes()
-    texts = [data[start : start + length].decode("utf-8", "replace") for start, length in spans.tolist()]
-    return np.array(texts, object)
-
-
-def _iso_times(texts: NDArray[np.object_], name: str) -> NDArray[np.int64]:
-    """Nanoseconds since the epoch of ISO 8601 times; without a zone they are UTC."""
-    try:
-        plain = [text.removesuffix("Z").removesuffix("+00:00") for text in texts.tolist()]
-        times: NDArray[np.int64] = np.array(plain, "datetime64[ns]").astype(np.int64)
-    except ValueError as error:
-        raise InputError(f"column {name}: not a UTC time in ISO 8601 ({error})") from None
-    return times
+def _texts(buffer: NDArray[np.uint8], spans: NDArray[np.int64]) -> NDArray[np.object_]:
+    """The text of each span; behind an opening quote, doubled quotes mean one."""
+    low, high = max(int(spans[:, 0].min()) - 1, 0), int(spans.sum(axis=1).max())
+    data = buffer[low:high].tobytes()
+    texts = np.empty(len(spans), object)
+    for row, (start, length) in enumerate((spans - [low, 0]).tolist()):
+        value, before = data[start : start + length], data[max(start - 1, 0) : start]
+        if before in (b'"', b"'"):
+            value = value.replace(before + before, before)
+        texts[row] = value.decode("utf-8", "replace")
+    return texts

@@ -58,6 +58,7 @@ class Evaluation:
         unseen = self.truth & np.array([name not in trained for name in self.label_names], np.bool_)
         category = self.linker.model.encoding.schema.category_of
         groups = np.array([category.get(name, "") for name in self.label_names], object)
+        absent = {name: {"records": 0, "detection_rate": None} for name in sorted(set(category.values()))}
         return {
             "accuracy": d.accuracy,
             "precision": d.precision,
@@ -69,7 +70,7 @@ class Evaluation:
             "detection_at_fpr": {f"{r:g}": detection_at(score, self.truth, r) for r in FALSE_POSITIVE_RATES},
             "unseen_detection_rate": float(anomalous[unseen].mean()) if unseen.any() else None,
             "unseen_records": int(unseen.sum()),
-            "per_category": detection_by(anomalous, groups),
+            "per_category": absent | detection_by(anomalous, groups),
             "per_class": detection_by(anomalous, np.where(self.truth, self.label_names, "")),
             "true_positives": d.true_positives,
             "false_positives": d.false_positives,
@@ -98,7 +99,9 @@ def linker_config(
     return msgspec.structs.replace(config, mature_after=mature_after)
 
 
-def evaluate_network(model: Model, tables: Iterable[Table], config: LinkerConfig) -> Evaluation:
+def evaluate_network(
+    model: Model, tables: Iterable[Table], config: LinkerConfig, where: str = "test data"
+) -> Evaluation:
     """Feed labelled tables, in order; the time counted is from the first byte read to the last verdict."""
     linker = Linker(model, config)
     linker.process(Batch(num=model.reference.num[:0], code=model.reference.code[:0]))  # load kernels before the clock
@@ -110,13 +113,13 @@ def evaluate_network(model: Model, tables: Iterable[Table], config: LinkerConfig
         batch = model.encoding.encode(table, linker.labels)
         if (batch.label < 0).any():
             row = int(np.argmax(batch.label < 0))
-            raise InputError(f"test record {int(table.seq[row]) + 1} has no label: an evaluation needs them all")
+            raise InputError(f"{where}: record {int(table.seq[row]) + 1} has no label, an evaluation needs them all")
         verdicts.append(linker.process(batch))
         batches.append(batch)
         names.append(table.label_names())
     seconds = time.perf_counter() - start
     if not batches:
-        raise InputError("no test records")
+        raise InputError(f"{where}: no records")
     whole = concat(batches)
     return Evaluation(
         linker=linker,

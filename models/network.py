@@ -25,7 +25,7 @@ from netclust.encoding import fit_encoding
 from netclust.errors import InputError
 from netclust.learners.stream import EpochReport, train_stream
 from netclust.linker import Linker, LinkerConfig
-from netclust.model import Model, Provenance
+from netclust.model import Model, Provenance, check_tables
 from netclust.models.params import TrainParams
 from netclust.reference import draw_reference
 from netclust.similarity import WeightLayout, root_count, unlearned_weights
@@ -46,20 +46,25 @@ def train_network(
 ) -> Model:
     """Fit encoding and weights on labelled records in arrival order, draw a reference set, calibrate if asked to."""
     params = params or TrainParams()
+    where = data or "training data"
     unlabelled = int((table.label == 0).sum())
     if unlabelled:
-        raise InputError(f"{unlabelled} of {len(table)} training records have no label")
+        raise InputError(f"{where}: {unlabelled} of {len(table)} records have no label: label them or leave them out")
     if params.transform != "schema":
         table = replace(table, schema=table.schema.with_transform(params.transform))
-    encoding = fit_encoding(table)
-    batch = encoding.encode(table)
-    normal = encoding.label_table().is_normal[batch.label]
+    normal = np.isin(table.label, [i for i, name in enumerate(table.labels) if name in table.schema.normal])
     if not normal.any():
-        raise InputError(f"no training record is normal: {' or '.join(table.schema.normal)} is the label for it")
+        raise InputError(f"{where}: no record is normal: {' or '.join(table.schema.normal)} is the label for it")
     rng = np.random.default_rng(seed)
-    held_out = np.zeros(len(batch), np.bool_)
+    held_out = np.zeros(len(table), np.bool_)
     if params.false_alarm_rate is not None:
-        held_out = normal & (rng.random(len(batch)) < params.holdout)
+        held_out = normal & (rng.random(len(table)) < params.holdout)
+        if (held_out == normal).all():
+            raise InputError(f"{where}: no normal record is left to learn from, lower holdout ({params.holdout:g})")
+    # Nothing that is fitted may see the held-out records, scaling and vocabularies included.
+    encoding = fit_encoding(table[~held_out])
+    check_tables(encoding.widths, where)
+    batch = encoding.encode(table)
     seen = batch[~held_out]
     epochs: list[EpochReport] = []
     if params.learner == "unlearned":
@@ -110,6 +115,8 @@ def best_scores(model: Model, batch: Batch) -> NDArray[np.float32]:
 
 def _now() -> str:
     """The time of creation, or the one that reproducible builds are told to use."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    seconds = int(epoch) if epoch.isdigit() else int(time.time())
-    return datetime.fromtimestamp(seconds, UTC).isoformat()
+    epoch = os.environ.get("SOURCE_DATE_EPOCH") or str(int(time.time()))
+    try:
+        return datetime.fromtimestamp(int(epoch), UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        raise InputError(f"SOURCE_DATE_EPOCH is a number of seconds, not {epoch!r}") from None

@@ -77,7 +77,7 @@ def parse_params(text: str | bytes, where: str = "parameters") -> TrainParams:
     """Parameters from TOML text."""
     try:
         return msgspec.toml.decode(text, type=TrainParams)
-    except (msgspec.ValidationError, msgspec.DecodeError, InputError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError, InputError) as error:
         known = ", ".join(f.name for f in msgspec.structs.fields(TrainParams))
         raise InputError(f"{where}: {error}. Known parameters: {known}") from None
 
@@ -89,8 +89,10 @@ def load_params(name_or_path: str | Path) -> TrainParams:
         return parse_params(data, str(name_or_path))
     path = Path(name_or_path)
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise InputError(f"{path}: larger than {_MAX_BYTES} bytes, not parameters")
-        return parse_params(path.read_bytes(), str(path))
+        with path.open("rb") as file:
+            data = file.read(_MAX_BYTES + 1)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}. Presets: {', '.join(PRESETS)}") from None
+    if len(data) > _MAX_BYTES:
+        raise InputError(f"{path}: larger than {_MAX_BYTES} bytes, not parameters")
+    return parse_params(data, str(path))

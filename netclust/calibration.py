@@ -9,7 +9,9 @@ best-referent score, k = floor((n + 1) * rate), bounds the chance of a new norma
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 import msgspec
 import numpy as np
@@ -32,14 +34,15 @@ def threshold_for(scores: Sequence[float] | NDArray[np.floating], rate: float) -
     values = np.sort(np.asarray(scores, np.float64))
     if not 0 < rate < 1:
         raise InputError(f"a false-alarm rate lies between 0 and 1, not {rate}")
-    k = int(np.floor((len(values) + 1) * rate))
+    exact = Fraction(repr(float(rate)))  # 0.29 of 100 is 29, in floating point it is 28.999...
+    k = math.floor((len(values) + 1) * exact)
     if k < 1:
-        need = int(np.ceil(1 / rate)) - 1
+        need = math.ceil(1 / exact) - 1
         raise InputError(
             f"a false-alarm rate of {rate:g} needs at least {need} held-out normal records, there are {len(values)}: "
             "choose a larger rate or hold out more"
         )
-    return float(values[min(k, len(values)) - 1])
+    return float(values[k - 1])
 
 
 def calibrate(scores: NDArray[np.floating], rate: float) -> Calibration:

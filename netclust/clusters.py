@@ -10,7 +10,10 @@ from netclust.labels import LabelTable
 
 
 class ClusterSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One cluster. Ids never merge and are never reused; ticks are arrival numbers, times nanoseconds (-1: unknown)."""
+    """One cluster. Ids never merge and are never reused; ticks are arrival numbers, times nanoseconds (-1: unknown).
+
+    First and last are by arrival: `first_time` is the time of record `first_tick`.
+    """
 
     id: int
     label: str
@@ -45,14 +48,15 @@ def summaries(tables: list[kernels.Clusters], labels: LabelTable) -> list[Cluste
 
 def _joined(a: ClusterSummary, b: ClusterSummary) -> ClusterSummary:
     """One summary of two parts of the same cluster."""
+    first, last = min(a, b, key=lambda c: c.first_tick), max(a, b, key=lambda c: c.last_tick)
     return ClusterSummary(
         id=a.id,
         label=a.label,
         records=a.records + b.records,
         anomalous=a.anomalous + b.anomalous,
-        first_tick=min(a.first_tick, b.first_tick),
-        last_tick=max(a.last_tick, b.last_tick),
-        first_time=min(a.first_time, b.first_time),
-        last_time=max(a.last_time, b.last_time),
+        first_tick=first.first_tick,
+        last_tick=last.last_tick,
+        first_time=first.first_time,
+        last_time=last.last_time,
         top_score=max(a.top_score, b.top_score),
     )

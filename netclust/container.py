@@ -26,7 +26,9 @@ _KEY = "netclust"
 Arrays = dict[str, NDArray[Any]]
 
 
-class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
+class _Envelope(msgspec.Struct):
+    """Around every header. A later format may add to it: the version is what decides."""
+
     kind: str
     version: int
     header: dict[str, Any]
@@ -64,7 +66,7 @@ def unpack(data: bytes, kind: str, where: str) -> tuple[Arrays, dict[str, Any]]:
         if envelope.kind != kind:
             raise ModelError(f"{where}: holds {envelope.kind!r}, expected {kind!r}")
         tensors = _tensors(data)
-    except (msgspec.DecodeError, msgspec.ValidationError, safetensors.SafetensorError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, safetensors.SafetensorError, UnicodeDecodeError, RecursionError) as error:
         raise ModelError(f"{where}: corrupt ({error})") from None
     return {name: _array(info, f"{where}: {name}") for name, info in tensors}, envelope.header
 
@@ -126,9 +128,15 @@ def read_bytes(path: str | Path, limit: int = MAX_BYTES) -> bytes:
 
 
 def write_bytes(path: str | Path, data: bytes) -> None:
-    """Write a file in one step: readers see the old one or the new one, never half."""
-    target = Path(path)
+    """Write a file in one step: readers see the old one or the new one, never half.
+
+    Links are followed; a device or a pipe is written to, not replaced.
+    """
     try:
+        target = Path(os.path.realpath(path))
+        if target.exists() and not (target.is_file() or target.is_dir()):
+            target.write_bytes(data)
+            return
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
             with os.fdopen(handle, "wb") as file:

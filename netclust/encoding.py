@@ -30,6 +30,7 @@ from netclust.table import Table
 
 MAX_CODES = 65_535
 FAR = 1e6  # training ranges: beyond this a number would only overflow float32
+HUGE = 1e300  # numbers beyond are taken for it, so that no difference overflows
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,8 @@ class Encoding:
         num = np.empty((len(table), len(self.kept)), np.float32)
         columns = {a.name: f for f, a in enumerate(self.schema.numeric)}
         for f, a in enumerate(self.numeric):
-            values = (_transform(table.num[:, columns[a.name]], a) - self.low[f]) / self.span[f]
+            with np.errstate(over="ignore"):  # an infinite quotient is clipped
+                values = (_transform(table.num[:, columns[a.name]], a) - self.low[f]) / self.span[f]
             low, high = (0, 1) if a.transform == "clip" else (-FAR, FAR)
             num[:, f] = np.clip(values, low, high)
         code = np.empty((len(table), len(self.vocabularies)), np.uint16)
@@ -98,7 +100,7 @@ def fit_encoding(table: Table) -> Encoding:
         values = _transform(table.num[:, f], a)
         low, high = float(values.min()), float(values.max())
         # A range too small for float32 is as good as constant.
-        if np.float32(high - low) > 0:
+        if high - low > float(np.finfo(np.float32).tiny):
             kept.append(a.name)
             lows.append(low)
             spans.append(high - low)
@@ -115,7 +117,7 @@ def _transform(values: NDArray[np.float64], a: Attribute) -> NDArray[np.float64]
     """The attribute's transform; log1p is taken of the size and keeps the sign, so that it is defined everywhere."""
     if a.transform == "log1p":
         return np.asarray(np.sign(values) * np.log1p(np.abs(values)))
-    return values
+    return np.clip(values, -HUGE, HUGE)
 
 
 def _vocabulary(table: Table, s: int, a: Attribute) -> tuple[str, ...]:
@@ -123,7 +125,7 @@ def _vocabulary(table: Table, s: int, a: Attribute) -> tuple[str, ...]:
     if a.kind == "binary":
         return ("1",)
     present = np.bincount(table.sym[:, s], minlength=len(table.symbols[s])) > 0
-    values = sorted(v for v, here in zip(table.symbols[s], present, strict=True) if here and v)
+    values = sorted({v for v, here in zip(table.symbols[s], present, strict=True) if here and v})
     if len(values) > MAX_CODES - 1:
         raise InputError(f"attribute {a.name} has {len(values)} values, at most {MAX_CODES - 1} can be coded")
     return tuple(values)

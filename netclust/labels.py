@@ -51,8 +51,8 @@ class LabelTable:
         found = self._ids.get(name)
         if found is not None:
             return found
-        if not name or len(name) > MAX_LABEL_CHARACTERS:
-            raise InputError(f"a label has 1 to {MAX_LABEL_CHARACTERS} characters, not {len(name)}")
+        if not name or len(name) > MAX_LABEL_CHARACTERS or any("\ud800" <= c <= "\udfff" for c in name):
+            raise InputError(f"a label is text of 1 to {MAX_LABEL_CHARACTERS} characters, not {ascii(name[:40])}")
         if len(self.names) >= MAX_LABELS:
             raise InputError(f"more than {MAX_LABELS} different labels")
         self._ids[name] = len(self.names)

@@ -15,8 +15,10 @@ True
 
 from __future__ import annotations
 
+import operator
+import re
 from dataclasses import fields
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -26,16 +28,20 @@ from netclust import container
 from netclust.batch import Batch
 from netclust.clusters import ClusterSummary, summaries
 from netclust.errors import InputError, ModelError
-from netclust.feedback import LabelEvent, Store, apply_label, apply_undo
+from netclust.feedback import LabelEvent, Scope, Store, apply_label, apply_undo
 from netclust.kernels import link as kernels
+from netclust.kernels.score import LANES
 from netclust.labels import LabelTable
 from netclust.model import Model
 from netclust.state import (
+    MAX_NUMBER,
     NANOSECONDS,
+    Limits,
     new_partition,
     new_references,
     partition_arrays,
     restore_partition,
+    restore_references,
 )
 from netclust.verdicts import Verdicts
 
@@ -44,11 +50,15 @@ Feedback = Literal["none", "predicted", "gold"]
 
 
 class LinkerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the linker remembers.
+    """How the linker remembers. Every number of records counts those of the same partition.
 
     `label_delay` records after its own, a record's true label (`batch.label`) counts; None: such labels are not read.
+    It replaces what was in force, feedback included: the last word said of a record counts.
     `mature_after` seconds of traffic time without an alarm, a record with a normal verdict becomes trusted normal and
     may be linked to, at most `mature_share` of the referent window at a time; None: predicted labels count at once.
+    Records mature in order of arrival (one with a time in the future holds up those behind it until it leaves), those
+    without a time never, and none whose cluster is not normal or no longer summarised.
+    At most `max_events` label events are remembered: older ones stay in force and can no longer be undone.
     """
 
     referent_window: int = 1000
@@ -72,12 +82,22 @@ class LinkerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         ):
             if not least <= getattr(self, name) <= 1 << 24:
                 raise InputError(f"{name} must lie between {least} and {1 << 24}, not {getattr(self, name)}")
-        if self.label_delay is not None and self.label_delay < 0:
-            raise InputError("label_delay is a number of records, 0 or more")
+        if self.label_delay is not None and not 0 <= self.label_delay <= 1 << 24:
+            raise InputError(f"label_delay must lie between 0 and {1 << 24}, not {self.label_delay}")
         if self.mature_after is not None and not 0 <= self.mature_after < 1e9:
             raise InputError("mature_after is a number of seconds, 0 or more")
         if not 0 <= self.mature_share <= 1:
             raise InputError("mature_share lies between 0 and 1")
+
+    @property
+    def kept(self) -> int:
+        """How many records a partition keeps: the referent window, and the gap before it."""
+        return self.referent_window + self.gap if self.referent_window else 0
+
+    @property
+    def mature_cap(self) -> int:
+        """How many matured records may be referents at a time."""
+        return int(self.mature_share * self.referent_window)
 
     @classmethod
     def thesis(cls, *, referent_window: int = 100, delay: int = 100, feedback: Feedback = "gold") -> LinkerConfig:
@@ -111,9 +131,10 @@ class Linker:
         self.events: list[LabelEvent] = []
         self._next_event = 0
         self._refs = new_references(model)
-        kept = self.config.referent_window + (self.config.gap if self.config.referent_window else 0)
-        self._parts = [new_partition(model, kept, self.config.max_clusters) for _ in range(self.config.partitions)]
-        self._acc = np.zeros(max(len(model.reference), self.config.referent_window, 1), np.float32)
+        self._parts = [
+            new_partition(model, self.config.kept, self.config.max_clusters) for _ in range(self.config.partitions)
+        ]
+        self._acc = np.zeros(max(len(model.reference), self.config.referent_window) + LANES, np.float32)
         self._rows = np.zeros(len(model.encoding.widths), np.int64)
 
     def process(self, batch: Batch) -> Verdicts:
@@ -133,6 +154,8 @@ class Linker:
             raise InputError("the batch was not encoded with this model's encoding")
         if (batch.code >= self.model.layout.width).any():
             raise InputError("the batch has codes that this model's vocabularies do not have")
+        if not np.isfinite(batch.num).all():
+            raise InputError("the batch has numbers that are not finite")
         verdicts = Verdicts.empty(len(batch))
         first = self.tick
         start = 0
@@ -178,7 +201,7 @@ class Linker:
             whole=c.whole,
             delay=-1 if c.label_delay is None else c.label_delay,
             mature_after=-1 if c.mature_after is None else int(c.mature_after * NANOSECONDS),
-            mature_cap=int(c.mature_share * c.referent_window),
+            mature_cap=c.mature_cap,
             classes=len(self.model.encoding.labels),
             partitions=c.partitions,
             partition=p,
@@ -188,40 +211,46 @@ class Linker:
 
     def label_record(self, record_id: str, label: str, *, from_tick: int | None = None) -> LabelEvent:
         """Say what a record was. It counts for records from arrival number `from_tick` on (default: the next one)."""
-        source, _, seq = record_id.partition(":")
-        if not (source.isascii() and source.isdigit() and seq.isascii() and seq.isdigit()):
-            raise InputError(f"a record id is source:seq, such as 0:1234, not {record_id!r}")
-        return self._say("record", self.labels.add(label), from_tick, source=int(source), number=int(seq))
+        found = re.fullmatch(r"([0-9]{1,20}):([0-9]{1,20})", record_id) if isinstance(record_id, str) else None
+        if found is None or int(found[1]) >= 1 << 16 or int(found[2]) >= 1 << 64:
+            raise InputError(f"a record id is source:seq, such as 0:1234, not {str(record_id)[:100]!r}")
+        return self._say("record", label, from_tick, source=int(found[1]), number=int(found[2]))
 
     def label_cluster(self, cluster: int, label: str, *, from_tick: int | None = None) -> LabelEvent:
         """Say what a cluster is: covers its members that can still be linked to, and its future joiners."""
-        return self._say("cluster", self.labels.add(label), from_tick, number=cluster)
+        return self._say("cluster", label, from_tick, number=_number(cluster, "a cluster id"))
 
     def undo(self, event: int, *, from_tick: int | None = None) -> LabelEvent:
-        """Take a label back: what was in force before it is restored."""
-        known = next((e for e in self.events if e.event == event and e.scope != "undo"), None)
+        """Take a label back: what would be in force without it is restored, also when others came after it."""
+        number = _number(event, "a label event")
+        known = next((e for e in self.events if e.event == number and e.scope != "undo"), None)
         if known is None:
-            raise InputError(f"label event {event} is not known, or too old to be undone")
-        if any(e.scope == "undo" and e.number == event for e in self.events):
-            raise InputError(f"label event {event} was already undone")
-        return self._say("undo", -1, from_tick, number=event)
+            raise InputError(f"label event {number} is not known, or too old to be undone")
+        if known.undone or any(e.scope == "undo" and e.number == number for e in self.events):
+            raise InputError(f"label event {number} was already undone")
+        return self._say("undo", None, from_tick, number=number)
 
-    def _say(self, scope: Any, label: int, from_tick: int | None, *, number: int, source: int = 0) -> LabelEvent:
-        when = self.tick if from_tick is None else from_tick
+    def _say(
+        self, scope: Scope, label: str | None, from_tick: int | None, *, number: int, source: int = 0
+    ) -> LabelEvent:
+        when = self.tick if from_tick is None else _number(from_tick, "from_tick")
         if when < self.tick:
             raise InputError(
                 f"verdicts do not change: a label can count from arrival number {self.tick} on, not {when}"
             )
-        event = LabelEvent(
-            event=self._next_event, scope=scope, from_tick=when, label=label, source=source, number=number
-        )
+        event = LabelEvent(event=self._next_event, scope=scope, from_tick=when, source=source, number=number)
+        # What waits to come into force, or to be undone, cannot be forgotten.
+        waiting = [e for e in [*self.events, event] if not e.applied and e.from_tick > self.tick]
+        held = {e.event for e in waiting} | {e.number for e in waiting if e.scope == "undo"}
+        if len(held) > self.config.max_events:
+            raise InputError(f"{self.config.max_events} label events wait already: no more before some come into force")
+        event.label = -1 if label is None else self.labels.add(label)
         self._next_event += 1
         self.events.append(event)
         self._apply_due()
         if len(self.events) > self.config.max_events:
-            oldest = next((e for e in self.events if e.applied), None)
-            if oldest is not None:
-                self.events.remove(oldest)
+            oldest = min((e for e in self.events if e.event not in held), key=lambda e: e.order)
+            self.events = [e for e in self.events if e is not oldest]
         return event
 
     def _apply_due(self) -> None:
@@ -229,17 +258,17 @@ class Linker:
         due = [e for e in self.events if not e.applied and e.from_tick <= self.tick]
         if not due:
             return
-        store = Store(self._refs, self._parts, self.labels.is_normal)
-        for event in sorted(due, key=lambda e: (e.from_tick, e.event)):
+        store = Store(self._refs, self._parts, self.labels.is_normal, maturing=self.config.mature_after is not None)
+        for event in sorted(due, key=lambda e: e.order):
+            event.applied = True
             if event.scope != "undo":
-                apply_label(event, store)
+                if not event.undone:  # taken back before it came into force
+                    apply_label(event, store)
                 continue
             undone = next((e for e in self.events if e.event == event.number and e.scope != "undo"), None)
-            if undone is not None and undone.applied:
-                apply_undo(event, undone, [e for e in self.events if e is not undone], store)
-            elif undone is not None:
-                undone.applied = True  # taken back before it came into force
-            event.applied = True
+            if undone is not None:
+                undone.applied = True
+                apply_undo(event, undone, self.events, store)
 
     # What it knows
 
@@ -287,26 +316,35 @@ class Linker:
         """Go on where a snapshot was taken, bit for bit, with the same model."""
         arrays, raw = container.unpack(snapshot, KIND, where)
         try:
-            header = msgspec.convert(raw, _SnapshotHeader)
+            header = msgspec.convert(raw, _SnapshotHeader, str_keys=True)
         except (msgspec.ValidationError, InputError) as error:
             raise ModelError(f"{where}: {error}") from None
         if header.model != model.fingerprint:
             raise ModelError(f"{where}: was taken with another model")
+        if sum(name.endswith(".cursor") for name in arrays) != header.config.partitions:
+            raise ModelError(f"{where}: does not hold {header.config.partitions} partitions")
         linker = cls(model, header.config)
         if header.labels[: len(linker.labels)] != linker.labels.names:
             raise ModelError(f"{where}: its labels are not the model's")
         for name in header.labels:
             linker.labels.add(name)
+        config = header.config
+        limits = Limits(
+            tick=header.tick,
+            labels=len(linker.labels),
+            events=header.next_event,
+            references=len(model.reference),
+            kept=config.kept,
+            trusted=config.mature_cap if config.mature_after is not None else 0,
+            widths=model.layout.width,
+        )
+        header.check(limits, where)
         linker.tick, linker._next_event, linker.events = header.tick, header.next_event, header.events
-        refs = linker._refs
-        for name, array in (("label", refs.label), ("side", refs.side), ("event", refs.event)):
-            array[:] = container.need(arrays, f"refs.{name}", array.dtype, array.shape, where)
+        restore_references(linker._refs, arrays, limits, where)
         for p, part in enumerate(linker._parts):
-            restore_partition(part, arrays, p, where)
-        known = len(linker.labels)
-        for labels in (refs.label, *(part.window.label[part.live] for part in linker._parts)):
-            if (labels >= known).any() or any((part.window.truth[part.live] >= known).any() for part in linker._parts):
-                raise ModelError(f"{where}: names labels that it does not have")
+            restore_partition(part, arrays, p, limits, where)
+        if sum(int(part.cursor[kernels.PUSHED]) for part in linker._parts) != linker.tick:
+            raise ModelError(f"{where}: the partitions do not add up to {linker.tick} records")
         return linker
 
 
@@ -317,3 +355,25 @@ class _SnapshotHeader(msgspec.Struct, forbid_unknown_fields=True):
     tick: int
     next_event: int
     events: list[LabelEvent]
+
+    def check(self, limits: Limits, where: str) -> None:
+        """Refuse counts and events that cannot be."""
+        if not (0 <= self.tick < MAX_NUMBER and 0 <= self.next_event < MAX_NUMBER):
+            raise ModelError(f"{where}: counts more records or events than there can be")
+        if len(self.labels) != limits.labels or len(self.events) > self.config.max_events:
+            raise ModelError(f"{where}: names a label twice, or has more events than its configuration allows")
+        if len({e.event for e in self.events}) < len(self.events):
+            raise ModelError(f"{where}: has two label events of the same number")
+        if not all(e.fits(limits.labels, limits.events) for e in self.events):
+            raise ModelError(f"{where}: has a label event that cannot be")
+
+
+def _number(value: int, what: str) -> int:
+    """A whole number from outside, numpy's included, as Python's own."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InputError(f"{what} is a whole number, not {str(value)[:100]!r}") from None
+    if not 0 <= number < MAX_NUMBER:
+        raise InputError(f"{what} lies between 0 and {MAX_NUMBER - 1}, not {number}")
+    return number

@@ -25,7 +25,7 @@ from netclust.batch import Batch
 from netclust.calibration import Calibration
 from netclust.encoding import FAR, MAX_CODES, Encoding
 from netclust.errors import InputError, ModelError
-from netclust.labels import MAX_LABELS
+from netclust.labels import MAX_LABEL_CHARACTERS, MAX_LABELS
 from netclust.schema import Schema, check_schema
 from netclust.similarity import RootFeatures, WeightLayout, root_count, root_features
 
@@ -35,6 +35,20 @@ if TYPE_CHECKING:
 KIND = "netclust.model"
 MAX_TABLE_CELLS = 1 << 27  # the symbolic tables of a model in memory: half a gigabyte
 MAX_WEIGHT = 1e20
+_ARRAYS = (
+    *("weights.averaged", "weights.last", "scaling.low", "scaling.span"),
+    *("reference.num", "reference.code", "reference.label", "reference.seq"),
+)
+
+
+def check_tables(widths: tuple[int, ...], where: str) -> None:
+    """Refuse vocabularies whose tables would not fit in memory."""
+    cells = sum(width**2 for width in widths)
+    if cells > MAX_TABLE_CELLS:
+        raise ModelError(
+            f"{where}: a symbolic attribute has {max(widths) - 1} values, too many: {cells} table cells, at most "
+            f"{MAX_TABLE_CELLS} fit. Group rare values, or give the attribute another role"
+        )
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,8 +113,7 @@ class Model:
 
         layout = self.layout
         cells = layout.width**2
-        if int(cells.sum()) > MAX_TABLE_CELLS:
-            raise ModelError(f"the symbolic attributes have too many values: {int(cells.sum())} table cells")
+        check_tables(layout.widths, "model")
         offset = np.concatenate([[0], np.cumsum(cells)])[: len(cells)].astype(np.int64)
         slope = np.zeros(layout.features, np.float32)
         tables = np.zeros(int(cells.sum()), np.float32)
@@ -126,8 +139,10 @@ class Model:
     @cached_property
     def fingerprint(self) -> str:
         """A checksum of everything that decides a verdict."""
-        digest = hashlib.sha256(msgspec.json.encode((self.encoding.schema, self.calibration, self.rooted)))
-        for part in (self.w, self.encoding.low, self.encoding.span, self.reference.num, self.reference.code):
+        e = self.encoding
+        names = (e.schema, e.kept, e.vocabularies, e.labels)
+        digest = hashlib.sha256(msgspec.json.encode((names, self.sign, self.root, self.rooted, self.calibration)))
+        for part in (self.w, e.low, e.span, self.reference.num, self.reference.code):
             digest.update(part.tobytes())
         digest.update(self.reference.label.tobytes())
         return digest.hexdigest()
@@ -180,17 +195,23 @@ class Model:
             raise ModelError(f"{where}: {error}") from None
         except InputError as error:
             raise ModelError(str(error)) from None
-        names = [a.name for a in schema.numeric if a.name in header.kept]
+        if unknown := sorted(set(arrays) - set(_ARRAYS)):
+            raise ModelError(f"{where}: holds arrays that a model does not have: {', '.join(unknown[:3])}")
+        kept = frozenset(header.kept)
+        names = [a.name for a in schema.numeric if a.name in kept]
         if tuple(names) != header.kept or len(header.vocabularies) != len(schema.coded):
             raise ModelError(f"{where}: scaling or vocabularies do not fit the schema")
         if any(len(v) >= MAX_CODES or len(set(v)) < len(v) for v in header.vocabularies):
             raise ModelError(f"{where}: a vocabulary is too large or names a value twice")
         if not header.labels or len(set(header.labels)) < len(header.labels) or len(header.labels) > MAX_LABELS:
             raise ModelError(f"{where}: no labels, too many, or one named twice")
+        if not all(0 < len(name) <= MAX_LABEL_CHARACTERS for name in header.labels):
+            raise ModelError(f"{where}: a label has 1 to {MAX_LABEL_CHARACTERS} characters")
         features = len(header.kept)
         layout = WeightLayout(
             features, tuple(len(v) + 1 for v in header.vocabularies), root_count(features, header.root)
         )
+        check_tables(layout.widths, where)
         span = container.need(arrays, "scaling.span", np.float64, (features,), where)
         if (span <= 0).any():
             raise ModelError(f"{where}: scaling.span must be positive")
@@ -198,8 +219,8 @@ class Model:
         code = container.need(arrays, "reference.code", np.uint16, (len(label), len(layout.widths)), where)
         if (label < 0).any() or (label >= len(header.labels)).any() or (code >= layout.width).any():
             raise ModelError(f"{where}: the reference set names labels or values that the model does not have")
-        if header.calibration is not None and not np.isfinite(header.calibration.root):
-            raise ModelError(f"{where}: the calibrated root is not finite")
+        if header.calibration is not None and not abs(header.calibration.root) <= float(np.finfo(np.float32).max):
+            raise ModelError(f"{where}: the calibrated root is too large to be a score")
         weights = {
             name: container.need(arrays, f"weights.{name}", np.float64, (layout.dimension,), where)
             for name in ("averaged", "last")

@@ -16,11 +16,11 @@ from netclust.errors import InputError
 
 def allocate(counts: Sequence[int], total: int) -> list[int]:
     """Referents a class: one each, the rest in proportion to class size by largest remainder, never more than exist."""
-    if total < len(counts):
-        raise InputError(f"a reference set of {total} cannot hold one record of each of {len(counts)} classes")
     sizes = np.array(counts, np.int64)
-    taken = np.ones(len(sizes), np.int64)
-    left = min(total, int(sizes.sum())) - len(sizes)
+    taken = np.minimum(sizes, 1)
+    left = min(total, int(sizes.sum())) - int(taken.sum())
+    if left < 0:
+        raise InputError(f"a reference set of {total} cannot hold one record of each of {int(taken.sum())} classes")
     while left > 0:
         # A class that runs out hands its share to the others, hence the loop.
         open_sizes = np.where(taken < sizes, sizes, 0)

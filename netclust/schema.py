@@ -25,6 +25,7 @@ A new record format needs a schema file and no code:
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
 from importlib import resources
@@ -124,21 +125,25 @@ def parse_schema(text: str | bytes, where: str = "schema") -> Schema:
     """Read a schema from TOML text and check it."""
     try:
         schema = msgspec.toml.decode(text, type=Schema)
-    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise InputError(f"{where}: {error}. See docs/schema.md for what a schema may say.") from None
     return check_schema(schema, where)
 
 
 def check_schema(schema: Schema, where: str = "schema") -> Schema:
     """The schema itself, or an error naming the attribute that cannot be."""
-    names = [a.name for a in schema.attributes]
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(names) <= MAX_ATTRIBUTES else []
+    names = [a.name.lower() for a in schema.attributes]  # headers are matched without regard to case
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
+    delimiter, suffix = schema.delimiter, schema.label_suffix
     problems: Mapping[str, bool] = {
         f"more than {MAX_ATTRIBUTES} attributes": len(names) > MAX_ATTRIBUTES,
         "an attribute without a name": any(not name for name in names),
         f"attribute names used twice: {', '.join(twice)}": bool(twice),
         "no attribute with role feature": not schema.features,
-        "the delimiter must be one ASCII character": len(schema.delimiter) != 1 or ord(schema.delimiter) > 127,
+        "the delimiter must be one ASCII character, and no letter, digit, quote or line end": (
+            len(delimiter) != 1 or not delimiter.isascii() or delimiter.isalnum() or delimiter in "\"'\r\n\0"
+        ),
+        "the label_suffix must be one ASCII character or none": len(suffix) > 1 or not suffix.isascii(),
         "an optional attribute must stand at the end, and cannot be a feature": any(
             a.optional and (a.role == "feature" or any(not b.optional for b in schema.attributes[i:]))
             for i, a in enumerate(schema.attributes)
@@ -165,12 +170,14 @@ def load_schema(name_or_path: str | Path) -> Schema:
         return parse_schema(resources.files("netclust").joinpath(f"schemas/{text}.toml").read_bytes(), text)
     path = Path(name_or_path)
     try:
-        if path.stat().st_size > MAX_SCHEMA_BYTES:
-            raise InputError(f"{path}: larger than {MAX_SCHEMA_BYTES} bytes, not a schema")
-        return parse_schema(path.read_bytes(), str(path))
+        with path.open("rb") as stream:
+            content = stream.read(MAX_SCHEMA_BYTES + 1)
     except OSError as error:
         known = ", ".join(builtin_schemas())
         raise InputError(f"schema {text!r}: {error.strerror}. Built in: {known}; else give a .toml file.") from None
+    if len(content) > MAX_SCHEMA_BYTES:
+        raise InputError(f"{path}: larger than {MAX_SCHEMA_BYTES} bytes, not a schema")
+    return parse_schema(content, str(path))
 
 
 def builtin_schemas() -> tuple[str, ...]:

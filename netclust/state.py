@@ -11,9 +11,11 @@ from netclust import container
 from netclust.container import Arrays
 from netclust.errors import ModelError
 from netclust.kernels import link as kernels
+from netclust.kernels.score import LANES, columns
 from netclust.model import Model
 
 NANOSECONDS = 1_000_000_000
+MAX_NUMBER = 1 << 62  # of records, clusters, events
 
 
 @dataclass(eq=False)
@@ -33,13 +35,14 @@ class PartitionState:
 def new_window(capacity: int, features: int, coded: int) -> kernels.Window:
     """An empty referent window."""
     return kernels.Window(
-        num=np.zeros((features, capacity), np.float32),
-        code=np.zeros((coded, capacity), np.uint16),
+        num=np.zeros((features, capacity + LANES), np.float32),
+        code=np.zeros((coded, capacity + LANES), np.uint16),
         label=np.zeros(capacity, np.int32),
         truth=np.zeros(capacity, np.int32),
         side=np.zeros(capacity, np.uint8),
         trusted=np.zeros(capacity, np.uint8),
         event=np.zeros(capacity, np.int64),
+        origin=np.zeros(capacity, np.int64),
         cluster=np.zeros(capacity, np.int64),
         slot=np.zeros(capacity, np.int64),
         tick=np.zeros(capacity, np.int64),
@@ -59,6 +62,7 @@ def new_clusters(classes: int, slots: int) -> kernels.Clusters:
     return kernels.Clusters(
         ident=ident,
         label=label,
+        event=np.full(n, -1, np.int64),
         records=np.zeros(n, np.int64),
         anomalous=np.zeros(n, np.int64),
         first_tick=np.zeros(n, np.int64),
@@ -89,19 +93,22 @@ def new_references(model: Model) -> kernels.References:
     ref = model.reference
     normal = model.encoding.label_table().is_normal[ref.label]
     return kernels.References(
-        num=np.ascontiguousarray(ref.num.T),
-        code=np.ascontiguousarray(ref.code.T),
+        num=columns(ref.num),
+        code=columns(ref.code),
         label=ref.label.copy(),
         side=np.where(normal, kernels.NORMAL_SIDE, kernels.OTHER_SIDE).astype(np.uint8),
         cluster=ref.label.astype(np.int64),
         event=np.full(len(ref), -1, np.int64),
+        origin=-2 - np.arange(len(ref), dtype=np.int64),
     )
 
 
 def partition_arrays(state: PartitionState, p: int) -> Arrays:
     """What a snapshot keeps of a partition: live members, summaries in use, cursors."""
-    arrays: Arrays = {f"{p}.cursor": state.cursor.copy()}
     live = state.live
+    cursor = state.cursor.copy()
+    cursor[kernels.START], cursor[kernels.END] = 0, live.stop - live.start  # where in the buffer does not matter
+    arrays: Arrays = {f"{p}.cursor": cursor}
     for name, array in state.window._asdict().items():
         arrays[f"{p}.window.{name}"] = array[..., live].copy()
     in_use = int(np.flatnonzero(state.clusters.ident >= 0)[-1]) + 1 if (state.clusters.ident >= 0).any() else 0
@@ -110,30 +117,82 @@ def partition_arrays(state: PartitionState, p: int) -> Arrays:
     return arrays
 
 
-def restore_partition(state: PartitionState, arrays: Arrays, p: int, where: str) -> None:
+@dataclass(frozen=True)
+class Limits:
+    """What the numbers of a snapshot must lie below."""
+
+    tick: int
+    labels: int
+    events: int
+    references: int
+    kept: int
+    trusted: int
+    widths: NDArray[np.int64]
+
+    def check_labels(self, label: NDArray[np.int32], event: NDArray[np.int64], where: str) -> None:
+        """Refuse labels and events that do not exist."""
+        if (label < kernels.NOVEL_LABEL).any() or (label >= self.labels).any():
+            raise ModelError(f"{where}: names labels that it does not have")
+        if (event < -1).any() or (event >= self.events).any():
+            raise ModelError(f"{where}: names label events that it does not have")
+
+
+def restore_references(refs: kernels.References, arrays: Arrays, limits: Limits, where: str) -> None:
+    """Give the reference set the labels of a snapshot."""
+    for name, array in (("label", refs.label), ("side", refs.side), ("event", refs.event)):
+        array[:] = container.need(arrays, f"refs.{name}", array.dtype, array.shape, where)
+    limits.check_labels(refs.label, refs.event, where)
+    if (refs.side > kernels.OTHER_SIDE).any():
+        raise ModelError(f"{where}: a reference has a side that does not exist")
+
+
+def restore_partition(state: PartitionState, arrays: Arrays, p: int, limits: Limits, where: str) -> None:
     """Fill an empty partition from a snapshot, checking everything that an index is made from."""
     cursor = container.need(arrays, f"{p}.cursor", np.int64, (kernels.CURSORS,), where)
-    n = int(cursor[kernels.END] - cursor[kernels.START])
-    capacity, slots = len(state.window.label), len(state.clusters.ident)
-    tick = arrays.get(f"{p}.window.tick")
-    if tick is None or not 0 <= n <= capacity or len(tick) != n or n > cursor[kernels.PUSHED]:
+    pushed, classes = int(cursor[kernels.PUSHED]), int(state.cursor[kernels.HAND])
+    progress = cursor[[kernels.REVEALED, kernels.MATURED, kernels.NEXT_CLUSTER]]
+    if (cursor < 0).any() or (cursor >= MAX_NUMBER).any() or pushed > limits.tick or (progress > pushed).any():
+        raise ModelError(f"{where}: the cursors are out of range")
+    n = int(cursor[kernels.END])
+    if cursor[kernels.START] != 0 or n != min(pushed, limits.kept):
         raise ModelError(f"{where}: the referent window does not fit the configuration")
     for name, array in state.window._asdict().items():
         shape = (*array.shape[:-1], n)
         array[..., :n] = container.need(arrays, f"{p}.window.{name}", array.dtype, shape, where)
+    _restore_clusters(state.clusters, arrays, p, classes, limits, where)
+    slots = len(state.clusters.ident)
+    win = kernels.Window(**{name: array[..., :n] for name, array in state.window._asdict().items()})
+    if (win.slot < 0).any() or (win.slot >= slots).any() or not classes <= cursor[kernels.HAND] < slots:
+        raise ModelError(f"{where}: a member names a cluster summary that does not exist")
+    limits.check_labels(win.label, win.event, where)
+    if (win.truth >= limits.labels).any() or (win.code >= limits.widths[:, None]).any():
+        raise ModelError(f"{where}: a member has a label or a value that does not exist")
+    if (win.side > kernels.OTHER_SIDE).any() or (win.trusted > 1).any():
+        raise ModelError(f"{where}: a member has a side that does not exist")
+    if (win.side[win.trusted == 1] != kernels.NORMAL_SIDE).any():
+        raise ModelError(f"{where}: a trusted member is not normal")
+    if (win.origin < kernels.ROOT - limits.references).any() or (win.origin >= limits.tick).any():
+        raise ModelError(f"{where}: a member has its label from one that does not exist")
+    if int(win.trusted.sum()) != cursor[kernels.TRUSTED] or cursor[kernels.TRUSTED] > limits.trusted:
+        raise ModelError(f"{where}: more or fewer trusted members than it says")
+    if n and (win.tick[0] < 0 or win.tick[-1] >= limits.tick or (np.diff(win.tick) <= 0).any()):
+        raise ModelError(f"{where}: the members are not in order of arrival")
+    state.cursor[:] = cursor
+
+
+def _restore_clusters(
+    table: kernels.Clusters, arrays: Arrays, p: int, classes: int, limits: Limits, where: str
+) -> None:
+    """Fill an empty table of summaries."""
     ident = arrays.get(f"{p}.clusters.ident")
     in_use = -1 if ident is None else len(ident)
-    if not 0 <= in_use <= slots:
+    if not 0 <= in_use <= len(table.ident):
         raise ModelError(f"{where}: more cluster summaries than the configuration allows")
-    for name, array in state.clusters._asdict().items():
+    for name, array in table._asdict().items():
         given = arrays.get(f"{p}.clusters.{name}")
         if given is None or given.dtype != array.dtype or given.shape != (in_use,):
             raise ModelError(f"{where}: {p}.clusters.{name} is missing or of the wrong shape")
         array[:in_use] = given
-    slot = state.window.slot[:n]
-    if (slot < 0).any() or (slot >= slots).any() or not 0 <= cursor[kernels.HAND] < slots:
-        raise ModelError(f"{where}: a member names a cluster summary that does not exist")
-    if (cursor < 0).any() or (cursor[[kernels.REVEALED, kernels.MATURED]] > cursor[kernels.PUSHED]).any():
-        raise ModelError(f"{where}: the cursors are out of range")
-    state.cursor[:] = cursor
-    state.cursor[kernels.START], state.cursor[kernels.END] = 0, n
+    if (table.ident[:classes] != np.arange(classes)).any() or (table.ident < -1).any():
+        raise ModelError(f"{where}: the cluster summaries are not in their places")
+    limits.check_labels(table.label, table.event, where)

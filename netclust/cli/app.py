@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +17,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode="rich" if sys.stdout.isatty() else None,  # piped help is plain text
 )
 train = typer.Typer(help="Train a model.", no_args_is_help=True)
 evaluate = typer.Typer(help="Measure a model on labelled data.", no_args_is_help=True)
@@ -101,7 +103,9 @@ def evaluate_network(
             help="none: the reference set only; predicted: earlier records, as judged; gold: true labels, late."
         ),
     ] = Feedback.predicted,
-    delay: Annotated[int, typer.Option(min=0, help="Records until a true label counts; in thesis also the gap.")] = 100,
+    delay: Annotated[
+        int, typer.Option(min=0, max=1 << 24, help="Records until a true label counts; in thesis also the gap.")
+    ] = 100,
     window: Annotated[
         int, typer.Option(min=0, help="Referent window: how many earlier records can be linked to.")
     ] = 100,

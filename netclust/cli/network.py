@@ -36,7 +36,7 @@ def train(
     json: Path | None,
 ) -> None:
     """Read, learn, write the model."""
-    chosen = load_params(params) if params else TrainParams()
+    chosen = TrainParams() if params is None else load_params(params)
     if false_alarm_rate is not None:
         chosen = msgspec.structs.replace(chosen, false_alarm_rate=false_alarm_rate)
         chosen.__post_init__()
@@ -97,7 +97,7 @@ def evaluate(
     reader = RecordReader(test, model.encoding.schema, on_error=on_error)
     load_kernels(reader.schema)  # before the clock starts
     config = linker_config(protocol, feedback, delay, window, mature)
-    evaluation = evaluate_network(model, reader, config)
+    evaluation = evaluate_network(model, reader, config, where=test)
     report_skipped(reader)
     metrics = evaluation.metrics()
     if str(json) != "-":
@@ -113,7 +113,8 @@ def evaluate(
         "mature": mature,
         "skipped": dict(reader.skipped),
     }
-    data = {Path(test).name: reader.sha256, model.provenance.data: model.provenance.sha256}
+    # The test file last: where both have the same name, its checksum is the one that counts.
+    data = {model.provenance.data: model.provenance.sha256, Path(test).name: reader.sha256}
     write_json(json, result(["evaluate", "network"], body, seed=model.provenance.seed, data=data))
 
 

@@ -27,6 +27,15 @@ def note(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
+def printable(text: str) -> str:
+    """Text from outside, without what would break a line or steer a terminal.
+
+    >>> printable("one\\ntwo")
+    'one\\\\ntwo'
+    """
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 def percent(fraction: float | None) -> str:
     """A fraction for people.
 
@@ -38,7 +47,8 @@ def percent(fraction: float | None) -> str:
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """A table; numbers (and percentages) to the right."""
-    cells = [[f"{c:,}" if isinstance(c, int) else str(c) for c in row] for row in rows]
+    title = printable(title)
+    cells = [[f"{c:,}" if isinstance(c, int) else printable(str(c)) for c in row] for row in rows]
     right = [all(_is_number(row[i]) for row in cells) and bool(cells) for i in range(len(columns))]
     if sys.stdout.isatty():
         _rich_table(title, columns, cells, right)
@@ -65,7 +75,7 @@ def _rich_table(title: str, columns: Sequence[str], cells: list[list[str]], righ
         shown.add_column(name, justify="right" if to_the_right else "left")
     for row in cells:
         shown.add_row(*row)
-    Console().print(shown)
+    Console(markup=False, emoji=False, highlight=False).print(shown)  # names are not markup
 
 
 @contextmanager

@@ -21,7 +21,7 @@ def run(json: Path | None) -> None:
     from netclust.models.params import TrainParams
     from netclust.schema import load_schema
 
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=CACHE_FOLDER) as folder:
         file = Path(folder, "records.txt")
         simulate(600, seed=0).write(file)
         reader = RecordReader(file, load_schema("kdd"))

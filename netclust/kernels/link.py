@@ -35,24 +35,26 @@ CURSORS = 11
 class References(NamedTuple):
     """The pinned reference set."""
 
-    num: NDArray[np.float32]  # [F, M]
-    code: NDArray[np.uint16]  # [S, M]
+    num: NDArray[np.float32]  # [F, M + LANES]
+    code: NDArray[np.uint16]  # [S, M + LANES]
     label: NDArray[np.int32]
     side: NDArray[np.uint8]
     cluster: NDArray[np.int64]
     event: NDArray[np.int64]
+    origin: NDArray[np.int64]
 
 
 class Window(NamedTuple):
     """The referent window: a buffer of members, live from START to END."""
 
-    num: NDArray[np.float32]  # [F, capacity]
-    code: NDArray[np.uint16]  # [S, capacity]
+    num: NDArray[np.float32]  # [F, capacity + LANES]
+    code: NDArray[np.uint16]  # [S, capacity + LANES]
     label: NDArray[np.int32]  # the label in force: predicted, until a true one counts
     truth: NDArray[np.int32]  # the true label, not to be used before its delay; -1 if none
     side: NDArray[np.uint8]
     trusted: NDArray[np.uint8]  # matured
     event: NDArray[np.int64]  # the feedback event that its label comes from, -1 if none
+    origin: NDArray[np.int64]  # the handle of the member that the event was about: itself, or what it linked to
     cluster: NDArray[np.int64]
     slot: NDArray[np.int64]  # where its cluster's summary is, if it still is
     tick: NDArray[np.int64]  # arrival number
@@ -66,6 +68,7 @@ class Clusters(NamedTuple):
 
     ident: NDArray[np.int64]  # -1: free
     label: NDArray[np.int32]
+    event: NDArray[np.int64]  # the feedback event that the label comes from, -1 if none
     records: NDArray[np.int64]
     anomalous: NDArray[np.int64]
     first_tick: NDArray[np.int64]
@@ -129,10 +132,11 @@ def side_of(label: int, is_normal: Any) -> int:
 @kernel
 def reveal(win: Any, cursor: Any, conf: Any, is_normal: Any) -> None:
     """True labels that have waited for their delay come into force (visible to record j if j - i > delay)."""
+    cursor[REVEALED] = max(cursor[REVEALED], cursor[PUSHED] - (cursor[END] - cursor[START]))
     while cursor[REVEALED] < cursor[PUSHED] - conf.delay:
         at = cursor[END] - (cursor[PUSHED] - cursor[REVEALED])
         cursor[REVEALED] += 1
-        if at < cursor[START] or win.truth[at] < 0:
+        if win.truth[at] < 0:
             continue
         win.label[at] = win.truth[at]
         win.side[at] = side_of(win.truth[at], is_normal)
@@ -144,22 +148,23 @@ def reveal(win: Any, cursor: Any, conf: Any, is_normal: Any) -> None:
 
 @kernel
 def mature(win: Any, clusters: Any, cursor: Any, conf: Any, is_normal: Any, now: int) -> None:
-    """Members that drew no alarm for a stretch of traffic time become trusted normal, up to a share of the window."""
+    """Members that drew no alarm for a stretch of traffic time become trusted normal, up to a share of the window.
+
+    In order of arrival: one that is too young holds up those behind it; one without a time is passed over.
+    """
+    cursor[MATURED] = max(cursor[MATURED], cursor[PUSHED] - (cursor[END] - cursor[START]))
     while cursor[MATURED] < cursor[PUSHED]:
         at = cursor[END] - (cursor[PUSHED] - cursor[MATURED])
-        if at >= cursor[START]:
-            if win.time[at] < 0 or now - win.time[at] < conf.mature_after:
-                break
-            if win.side[at] == WITHHELD:
-                slot = win.slot[at]
-                known = clusters.ident[slot] == win.cluster[at]
-                if known and side_of(clusters.label[slot], is_normal) == NORMAL_SIDE:
-                    if cursor[TRUSTED] >= conf.mature_cap:
-                        break
-                    win.side[at] = NORMAL_SIDE
-                    win.trusted[at] = 1
-                    cursor[TRUSTED] += 1
-                    cursor[MATURED_TOTAL] += 1
+        if win.side[at] == WITHHELD and win.time[at] >= 0:
+            slot = win.slot[at]
+            known = clusters.ident[slot] == win.cluster[at]
+            if known and side_of(clusters.label[slot], is_normal) == NORMAL_SIDE:
+                if now - win.time[at] < conf.mature_after or cursor[TRUSTED] >= conf.mature_cap:
+                    break
+                win.side[at] = NORMAL_SIDE
+                win.trusted[at] = 1
+                cursor[TRUSTED] += 1
+                cursor[MATURED_TOTAL] += 1
         cursor[MATURED] += 1
 
 
@@ -178,6 +183,7 @@ def open_cluster(clusters: Any, cursor: Any, conf: Any) -> Any:
         cursor[FORGOTTEN] += 1
     clusters.ident[hand] = ident
     clusters.label[hand] = NOVEL_LABEL
+    clusters.event[hand] = -1
     clusters.records[hand] = 0
     clusters.anomalous[hand] = 0
     clusters.top_score[hand] = -np.inf
@@ -219,6 +225,7 @@ def make_room(win: Any, cursor: Any) -> None:
         win.side[k] = win.side[start + k]
         win.trusted[k] = win.trusted[start + k]
         win.event[k] = win.event[start + k]
+        win.origin[k] = win.origin[start + k]
         win.cluster[k] = win.cluster[start + k]
         win.slot[k] = win.slot[start + k]
         win.tick[k] = win.tick[start + k]
@@ -293,19 +300,21 @@ def link_records(
         label: Any = NOVEL_LABEL
         parent: Any = np.int64(ROOT)
         event = np.int64(-1)
+        origin = np.int64(ROOT)
         if at < 0:
             via = VIA_ROOT
             cluster, slot = open_cluster(clusters, cursor, conf)
         elif at < M:
             label, via, parent = np.int64(refs.label[at]), VIA_REFERENCE, np.int64(-2 - at)
             cluster = slot = refs.cluster[at]
-            event = refs.event[at]
+            event, origin = refs.event[at], refs.origin[at]
         else:
             at -= M
             label, via, parent = np.int64(win.label[at]), VIA_WINDOW, win.tick[at]
             if label == NOVEL_LABEL:
                 via = VIA_DESCENDANT
-            cluster, slot, event = win.cluster[at], win.slot[at], win.event[at]
+            cluster, slot = win.cluster[at], win.slot[at]
+            event, origin = win.event[at], win.origin[at]
             out.parent_source[i] = win.source[at]
             out.parent_seq[i] = win.seq[at]
         side = side_of(label, is_normal)
@@ -349,6 +358,7 @@ def link_records(
         win.side[end] = WITHHELD if conf.mature_after >= 0 and side == NORMAL_SIDE else side
         win.trusted[end] = 0
         win.event[end] = event
+        win.origin[end] = origin
         win.cluster[end] = cluster
         win.slot[end] = slot
         win.tick[end] = tick

@@ -19,10 +19,11 @@ SKIP, NUMBER, INTEGER, SYMBOL, TEXT, TIME = range(6)
 # Why a call returned.
 DONE, BAD_LINE, GROW, FULL = range(4)
 
-# What is wrong with a field (COLUMNS: with the line).
-COLUMNS, NOT_A_NUMBER, OUT_OF_RANGE, NOT_INTEGER, TOO_LONG, NOT_A_TIME = range(6)
+# What is wrong with a field, or (COLUMNS, LONG_LINE, SPARSE) with the line.
+COLUMNS, NOT_A_NUMBER, OUT_OF_RANGE, NOT_INTEGER, TOO_LONG, NOT_A_TIME, LONG_LINE, SPARSE = range(8)
 
 MAX_SYMBOL_BYTES = 255
+MAX_POWER = 99_999_999  # of ten, as written; more than a line has digits
 
 # Slots of the result array.
 STATUS, ROWS, CONSUMED, LINES, COLUMN, START, LENGTH, REASON, FOUND, OVERFLOW = range(10)
@@ -38,10 +39,11 @@ class Plan(NamedTuple):
     strip: NDArray[np.uint8]  # a final byte to drop, 0 for none
     required: int
     delimiter: int
-    comment: int
-    time_scale: int
+    comment: int  # what begins a comment line in ARFF, 0 in CSV
+    time_scale: int  # nanoseconds, 0 for ISO 8601
     key_column: int
     max_values: int
+    max_line: int
 
 
 class Interner(NamedTuple):
@@ -65,6 +67,7 @@ class Columns(NamedTuple):
     text: NDArray[np.int64]  # [rows, columns, 2]: start and length in the buffer
     time: NDArray[np.int64]
     key: NDArray[np.uint64]
+    scratch: NDArray[np.uint8]  # a symbol without its doubled quotes
 
 
 @kernel
@@ -159,14 +162,19 @@ def parse_number(buf: Any, start: int, end: int) -> Any:
             return 0.0, False
         power = 0
         while i < end and 48 <= buf[i] <= 57:
-            power = min(power * 10 + (buf[i] - 48), 9999)
+            power = min(power * 10 + (buf[i] - 48), MAX_POWER)
             i += 1
         exponent += sign * power
     if i != end:
         return 0.0, False
     value = np.float64(mantissa)
+    if mantissa == 0:
+        exponent = 0
     if exponent < 0:
-        # One division by an exact power of ten is correctly rounded; beyond 10^22 two steps keep it finite.
+        # One division by an exact power of ten is correctly rounded; beyond 10^22 steps keep the powers finite.
+        if exponent < -300:
+            value /= 10.0**300
+            exponent += 300
         if exponent < -22:
             value /= 10.0**22
             exponent += 22
@@ -184,10 +192,10 @@ def parse_time(buf: Any, start: int, end: int, scale: int) -> Any:
     whole = np.int64(0)
     i = start
     while i < end and 48 <= buf[i] <= 57:
+        if whole > np.int64(900_000_000_000_000_000) // scale:  # one digit more would leave 64 bits
+            return -1
         whole = whole * 10 + np.int64(buf[i] - 48)
         i += 1
-        if whole > np.int64(9_000_000_000_000_000_000) // scale:
-            return -1
     if i == start:
         return -1
     total = whole * scale
@@ -202,16 +210,84 @@ def parse_time(buf: Any, start: int, end: int, scale: int) -> Any:
 
 
 @kernel
+def parse_digits(buf: Any, start: int, end: int, count: int) -> Any:
+    """The number of exactly `count` digits, -1 if they are not there."""
+    if start + count > end:
+        return -1
+    value = 0
+    for i in range(start, start + count):
+        if not 48 <= buf[i] <= 57:
+            return -1
+        value = value * 10 + (buf[i] - 48)
+    return value
+
+
+@kernel
+def parse_iso_time(buf: Any, start: int, end: int) -> Any:
+    """Nanoseconds of an ISO 8601 date and time, UTC unless it names a zone; -1 if it is not one from 1970 to 2261."""
+    year = parse_digits(buf, start, end, 4)
+    month = parse_digits(buf, start + 5, end, 2)
+    day = parse_digits(buf, start + 8, end, 2)
+    if not (1970 <= year <= 2261 and 1 <= month <= 12 and day >= 1 and buf[start + 4] == 45 and buf[start + 7] == 45):
+        return -1
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    if day > (28 + leap if month == 2 else 30 + (month + month // 8) % 2):
+        return -1
+    years = year - 1 if month <= 2 else year  # a year that begins in March ends with its leap day
+    days = 365 * years + years // 4 - years // 100 + years // 400 + (153 * ((month + 9) % 12) + 2) // 5 + day - 719_469
+    hour, minute, second, fraction, zone = 0, 0, 0, 0, 0
+    i = start + 10
+    if i < end:
+        hour, minute = parse_digits(buf, i + 1, end, 2), parse_digits(buf, i + 4, end, 2)
+        if not (buf[i] in (84, 116, 32) and 0 <= hour <= 23 and 0 <= minute <= 59 and buf[i + 3] == 58):
+            return -1
+        i += 6
+        if i < end and buf[i] == 58:
+            second = parse_digits(buf, i + 1, end, 2)
+            if not 0 <= second <= 60:
+                return -1
+            i += 3
+            if i < end and buf[i] in (44, 46):
+                i += 1
+                unit = 1_000_000_000
+                while i < end and 48 <= buf[i] <= 57:
+                    unit //= 10
+                    fraction += (buf[i] - 48) * unit
+                    i += 1
+        if i < end and buf[i] in (90, 122):
+            i += 1
+        elif i < end and buf[i] in (43, 45):
+            sign = 1 if buf[i] == 43 else -1
+            hours, minutes = parse_digits(buf, i + 1, end, 2), 0
+            i += 3
+            if i < end:
+                i += buf[i] == 58
+                minutes = parse_digits(buf, i, end, 2)
+                i += 2
+            if not (0 <= hours <= 23 and 0 <= minutes <= 59):
+                return -1
+            zone = sign * (hours * 3600 + minutes * 60)
+    if i != end:
+        return -1
+    seconds = days * 86_400 + hour * 3600 + minute * 60 + second - zone
+    return seconds * 1_000_000_000 + fraction if seconds >= 0 else -1
+
+
+@kernel
 def count_columns(buf: Any, start: int, end: int, delimiter: int) -> int:
     """Columns of one line, quotes respected."""
     columns = 1
     quote = 0
     fresh = True
-    for i in range(start, end):
+    i = start
+    while i < end:
         c = buf[i]
         if quote != 0:
             if c == quote:
-                quote = 0
+                if i + 1 < end and buf[i + 1] == quote:
+                    i += 1
+                else:
+                    quote = 0
         elif c == delimiter:
             columns += 1
             fresh = True
@@ -220,16 +296,29 @@ def count_columns(buf: Any, start: int, end: int, delimiter: int) -> int:
             fresh = False
         elif c != 32:
             fresh = False
+        i += 1
     return columns
 
 
 @kernel
-def parse_lines(buf: Any, end: int, row: int, plan: Any, table: Any, out: Any, result: Any) -> None:
-    """Parse the whole lines of buf[:end] into `out` from `row` on; `result` tells what happened."""
+def unquote(buf: Any, start: int, end: int, quote: int, scratch: Any) -> int:
+    """Copy a value to `scratch` with single quotes for doubled ones; its length, or the first that does not fit."""
+    length = 0
+    i = start
+    while i < end and length < len(scratch):
+        scratch[length] = buf[i]
+        length += 1
+        i += 2 if buf[i] == quote else 1
+    return length
+
+
+@kernel
+def parse_lines(buf: Any, start: int, end: int, row: int, plan: Any, table: Any, out: Any, result: Any) -> None:
+    """Parse the whole lines of buf[start:end] into `out` from `row` on; `result` tells what happened."""
     columns = len(plan.kind)
     rows = len(out.time)
     result[:] = 0
-    position = 0
+    position = start
     lines = 0
     while position < end:
         newline = position
@@ -241,7 +330,8 @@ def parse_lines(buf: Any, end: int, row: int, plan: Any, table: Any, out: Any, r
         first = position
         while first < stop and (buf[first] == 32 or buf[first] == 9):
             first += 1
-        if first == stop or (plan.comment != 0 and buf[first] == plan.comment):
+        long = newline - position > plan.max_line
+        if not long and (first == stop or (plan.comment != 0 and buf[first] == plan.comment)):
             lines += 1
             position = newline + 1
             continue
@@ -253,15 +343,26 @@ def parse_lines(buf: Any, end: int, row: int, plan: Any, table: Any, out: Any, r
         reason = -1
         begin = at
         close = at
-        while True:
+        if long:
+            reason = LONG_LINE
+        elif plan.comment != 0 and buf[first] == 123:
+            reason = SPARSE
+        while reason < 0:
             begin = at
-            while begin < stop and buf[begin] == 32:
+            quote = 0
+            doubled = False
+            while begin < stop and buf[begin] == 32 and plan.delimiter != 32:
                 begin += 1
             if begin < stop and (buf[begin] == 34 or buf[begin] == 39):
                 quote = buf[begin]
                 begin += 1
                 close = begin
-                while close < stop and buf[close] != quote:
+                while close < stop:
+                    if buf[close] == quote:
+                        if close + 1 == stop or buf[close + 1] != quote:
+                            break
+                        doubled = True
+                        close += 1
                     close += 1
                 at = close + 1
                 while at < stop and buf[at] != plan.delimiter:
@@ -293,12 +394,16 @@ def parse_lines(buf: Any, end: int, row: int, plan: Any, table: Any, out: Any, r
             elif kind == SYMBOL:
                 if plan.strip[column] != 0 and close > begin and buf[close - 1] == plan.strip[column]:
                     close -= 1
-                if close - begin > MAX_SYMBOL_BYTES:
+                source, at_symbol, length = buf, begin, close - begin
+                if doubled:
+                    source, at_symbol = out.scratch, 0
+                    length = unquote(buf, begin, close, quote, out.scratch)
+                if length > MAX_SYMBOL_BYTES:
                     reason = TOO_LONG
                     break
                 ident = 0
-                if close > begin and not (close - begin == 1 and buf[begin] == 63):  # "?" is missing, as in ARFF
-                    ident = intern(buf, begin, close - begin, dest, table, plan.max_values)
+                if length > 0 and not (length == 1 and buf[begin] == 63):  # "?" is missing, as in ARFF
+                    ident = intern(source, at_symbol, length, dest, table, plan.max_values)
                     if ident == 0:
                         result[OVERFLOW] += 1
                 if ident < 0:
@@ -312,7 +417,10 @@ def parse_lines(buf: Any, end: int, row: int, plan: Any, table: Any, out: Any, r
                 out.text[row, dest, 0] = begin
                 out.text[row, dest, 1] = close - begin
             elif kind == TIME:
-                time = parse_time(buf, begin, close, plan.time_scale)
+                if plan.time_scale == 0:
+                    time = parse_iso_time(buf, begin, close)
+                else:
+                    time = parse_time(buf, begin, close, plan.time_scale)
                 if time < 0:
                     reason = NOT_A_TIME
                     break
@@ -326,9 +434,11 @@ def parse_lines(buf: Any, end: int, row: int, plan: Any, table: Any, out: Any, r
         if reason < 0 and column < plan.required:
             reason = COLUMNS
         if reason >= 0:
-            found = count_columns(buf, position, stop, plan.delimiter)
-            if found < plan.required or found > columns:
-                reason = COLUMNS
+            found = 0
+            if reason != LONG_LINE and reason != SPARSE:
+                found = count_columns(buf, position, stop, plan.delimiter)
+                if found < plan.required or found > columns:
+                    reason = COLUMNS
             result[STATUS] = BAD_LINE
             result[COLUMN] = column
             result[START] = begin
@@ -348,6 +458,8 @@ def parse_lines(buf: Any, end: int, row: int, plan: Any, table: Any, out: Any, r
                 out.text[row, plan.dest[c], 1] = 0
             elif plan.kind[c] == TIME:
                 out.time[row] = -1
+            if c == plan.key_column:
+                out.key[row] = 0
         row += 1
         lines += 1
         position = newline + 1

@@ -15,6 +15,10 @@ from numpy.typing import NDArray
 from netclust.kernels.jit import kernel
 
 
+LANES = 32
+"""Scoring goes in whole vectors: columns and `acc` reach LANES - 1 beyond the last referent, with any valid content."""
+
+
 class Scorer(NamedTuple):
     """Weights in the form that scores: score(a, b) = base + sum_f slope_f |a_f - b_f| + sum_s table_s[a_s, b_s].
 
@@ -26,6 +30,13 @@ class Scorer(NamedTuple):
     tables: NDArray[np.float32]
     offset: NDArray[np.int64]
     width: NDArray[np.int64]
+
+
+def columns(rows: NDArray[Any]) -> NDArray[Any]:
+    """Records turned into referents: one column each, LANES more behind them."""
+    turned = np.zeros((rows.shape[1], len(rows) + LANES), rows.dtype)
+    turned[:, : len(rows)] = rows.T
+    return turned
 
 
 @kernel
@@ -43,7 +54,8 @@ def score_referents(
     acc: Any,
 ) -> None:
     """acc[k] = score of record x with referent lo + k; `rows[s]` is where x's row of table s starts."""
-    n = hi - lo
+    n = (hi - lo + LANES - 1) // LANES * LANES  # no scalar remainder: it would cost more than the padding
+    hi = lo + n
     for k in range(n):
         acc[k] = base
     features = len(num)

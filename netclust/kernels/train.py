@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.kernels.jit import kernel
-from netclust.kernels.score import best_augmented, fill_row, score_referents
+from netclust.kernels.score import LANES, best_augmented, fill_row, score_referents
 
 # Slots of the statistics array.
 UPDATES, LOSS, NO_CORRECT_ARC, ROOT_LINKS, CORRECT = range(5)
@@ -22,7 +22,7 @@ PERCEPTRON, PASSIVE_AGGRESSIVE = 0, 1
 
 
 class TrainingStream(NamedTuple):
-    """The training records, column by column, in arrival order."""
+    """The training records, column by column, in arrival order; `num` and `code` are LANES columns longer."""
 
     num: NDArray[np.float32]  # [F, n]
     code: NDArray[np.uint16]  # [S, n]
@@ -86,7 +86,7 @@ def train_records(stream: Any, rule: Any, learned: Any, lo: int, hi: int, stats:
     roots = stream.root.shape[1]
     w, u = learned.w, learned.u
     D = len(w)
-    acc = np.empty(rule.training_window, np.float64)
+    acc = np.empty(rule.training_window + LANES, np.float64)
     g = np.empty(D, np.float64)
     x = np.empty(features, np.float64)
     slope = np.empty(features, np.float64)

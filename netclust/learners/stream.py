@@ -92,6 +92,7 @@ def train_stream(
 ) -> StreamFit:
     """Learn from labelled records in arrival order. The result depends on nothing but the records and the rule."""
     from netclust.kernels import train as kernels
+    from netclust.kernels.score import columns
 
     if (batch.label < 0).any():
         raise InputError("every training record needs a label")
@@ -100,8 +101,8 @@ def train_stream(
     features = batch.num.shape[1]
     layout = WeightLayout(features, widths, root_count(features, rule.root))
     stream = kernels.TrainingStream(
-        num=np.ascontiguousarray(batch.num.T),
-        code=np.ascontiguousarray(batch.code.T),
+        num=columns(batch.num),
+        code=columns(batch.code),
         label=batch.label,
         first=first_of_class(batch.label),
         root=root_features(batch, rule.root),

@@ -1,0 +1,20 @@
+"""Fixtures that every folder of tests may use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The shared data sets: NETCLUST_DATA, else ../shared/datasets beside the repo."""
+    folder = Path(os.environ.get("NETCLUST_DATA") or ROOT.parent / "shared" / "datasets")
+    if not folder.is_dir():
+        absent = pytest.fail if os.environ.get("NETCLUST_REQUIRE_DATA") else pytest.skip
+        absent("shared data not found: set NETCLUST_DATA")
+    return folder

@@ -1,0 +1,575 @@
+"""The command line as scripts and people meet it: output, exit codes, one-line errors, and the same numbers again."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import netclust.cli.network
+from netclust._version import __version__
+from netclust.cli import main
+from netclust.datasets.simulate import HELD_BACK, KNOWN, simulate
+from netclust.model import Model
+
+ANSI_OR_BOX = re.compile(r"\x1b|[\u2500-\u259f]")
+COMMON = {"version", "command", "seed", "data", "duration"}
+METRICS = {
+    "accuracy", "precision", "detection_rate", "false_positive_rate", "f1", "auc", "average_precision",
+    "detection_at_fpr", "unseen_detection_rate", "per_category", "records", "records_per_second",
+}  # fmt: skip
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class Files(NamedTuple):
+    folder: Path
+    train: Path
+    test: Path
+    model: Path
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run a command in this process."""
+
+    def run_it(*args: object) -> Ran:
+        capsys.readouterr()
+        code: Any = 0
+        try:
+            main([str(a) for a in args])
+        except SystemExit as stop:
+            code = stop.code or 0
+        out, err = capsys.readouterr()
+        return Ran(int(code), out, err)
+
+    return run_it
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """Simulated training and test records, and a model."""
+    folder = tmp_path_factory.mktemp("cli")
+    made = Files(folder, folder / "train.txt", folder / "test.txt", folder / "net.model")
+    simulate(2500, seed=1).write(made.train)
+    simulate(2000, seed=2, day=1, attacks=(*KNOWN, *HELD_BACK)).write(made.test)
+    with pytest.raises(SystemExit) as stop:
+        main(["train", "network", str(made.train), "-o", str(made.model), "--seed", "3"])
+    assert not stop.value.code
+    return made
+
+
+def shell(*args: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "netclust", *map(str, args)],
+        capture_output=True, text=True, check=False, timeout=120, **options,
+    )  # fmt: skip
+
+
+def complaint(ran: Ran | subprocess.CompletedProcess[str], *parts: object) -> None:
+    """Exit code 2, nothing on standard output, and one line that holds every part."""
+    code, out, err = (ran.code, ran.out, ran.err) if isinstance(ran, Ran) else (ran.returncode, ran.stdout, ran.stderr)
+    assert (code, out) == (2, ""), err
+    assert err.startswith("netclust: ")
+    assert err.count("\n") == 1, err
+    for part in parts:
+        assert str(part) in err
+
+
+# Start
+
+
+@pytest.mark.parametrize("args", [["--help"], ["train", "network", "--help"], ["--version"]])
+def test_help_imports_something_heavy(args: list[str]) -> None:
+    program = (
+        "import sys\nfrom netclust.cli import main\ntry:\n    main(sys.argv[1:])\nfinally:\n"
+        "    sys.stderr.write(' '.join(m for m in ('numba', 'numpy', 'sklearn', 'scipy', 'river') if m in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program, *args], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not ANSI_OR_BOX.search(done.stdout)
+
+
+def test_the_version_is_another(run: Any) -> None:
+    assert run("--version") == (0, f"netclust {__version__}\n", "")
+    assert shell("--version").stdout == f"netclust {__version__}\n"
+
+
+def test_no_command_shows_no_help(run: Any) -> None:
+    for args, wanted in (((), ["train", "evaluate", "simulate", "warmup", "info"]), (("evaluate",), ["network"])):
+        ran = run(*args)
+        assert ran.code == 2
+        assert all(command in ran.out + ran.err for command in wanted)
+
+
+@pytest.mark.parametrize("command", [["train", "network"], ["evaluate", "network"], ["simulate", "records"], ["info"]])
+def test_an_option_has_no_help(run: Any, command: list[str]) -> None:
+    ran = run(*command, "--help")
+    assert (ran.code, ran.err) == (0, "")
+    options = re.findall(r"^  (?:-o, )?(--[a-z-]+)(.*(?:\n {10,}.*)*)", ran.out, re.MULTILINE)
+    assert len(options) >= 3
+    for name, text in options:
+        assert re.sub(r"<[^>]*>|\[[^\]]*\]", "", text).strip(), name
+
+
+# Output
+
+
+def test_piped_output_has_colours_or_boxes(files: Files) -> None:
+    commands: list[list[object]] = [
+        ["evaluate", "network", "--model", files.model, "--test", files.test, "--alerts", "3"],
+        ["info", files.model],
+    ]
+    for command in commands:
+        done = shell(*command, env=os.environ | {"TERM": "xterm-256color", "COLUMNS": "200"})
+        assert (done.returncode, done.stderr) == (0, "")
+        assert not ANSI_OR_BOX.search(done.stdout)
+        assert all(line == line.rstrip() or set(line) == {" "} for line in done.stdout.splitlines())
+
+
+def on_a_terminal(*args: object) -> tuple[int, str]:
+    """Exit code and output of a command whose standard output and error are a pseudo-terminal."""
+    ours, theirs = pty.openpty()
+    environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm", "COLUMNS": "120"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "netclust", *map(str, args)], stdout=theirs, stderr=theirs, env=environment
+    )
+    os.close(theirs)
+    received = b""
+    try:
+        while select.select([ours], [], [], 120)[0]:
+            try:
+                block = os.read(ours, 65_536)
+            except OSError:  # how Linux tells that the other end was closed
+                break
+            if not block:
+                break
+            received += block
+    finally:
+        os.close(ours)
+    return process.wait(120), received.decode()
+
+
+def test_a_terminal_gets_no_tables(files: Files) -> None:
+    code, text = on_a_terminal("evaluate", "network", "--model", files.model, "--test", files.test)
+    assert code == 0
+    assert ANSI_OR_BOX.search(text)
+    assert "accuracy" in text
+    assert "2,000 records, stream protocol" in text
+
+
+def test_names_are_taken_for_markup_or_steer_the_terminal(files: Files, tmp_path: Path) -> None:
+    text = files.train.read_text().replace("port_scan", "[/b]").replace("syn_flood", "[red]x\x1b[2J")
+    (tmp_path / "odd.txt").write_text(text)
+    code, shown = on_a_terminal("train", "network", tmp_path / "odd.txt", "-o", tmp_path / "[bold].model")
+    assert code == 0, shown
+    code, shown = on_a_terminal("info", tmp_path / "[bold].model")
+    assert code == 0, shown
+    assert "[/b]" in shown
+    assert "[red]x\\x1b[2J" in shown
+    assert "\x1b[2J" not in shown
+    assert "[bold].model" in shown
+
+
+def test_an_error_on_a_terminal_is_boxed(files: Files) -> None:
+    code, text = on_a_terminal("evaluate", "network", "--model", files.model, "--test", files.test, "--bogus")
+    assert code == 2
+    assert text.replace("\r", "").count("\n") == 1
+    assert not ANSI_OR_BOX.search(text)
+
+
+# Results
+
+
+def test_json_lacks_a_key(run: Any, files: Files, tmp_path: Path) -> None:
+    ran = run(
+        "evaluate", "network", "--model", files.model, "--test", files.test, "--protocol", "thesis",
+        "--feedback", "gold", "--delay", 50, "--window", 80, "--json", tmp_path / "out.json",
+    )  # fmt: skip
+    assert (ran.code, ran.err) == (0, "")
+    found = json.loads((tmp_path / "out.json").read_bytes())
+    assert found.keys() >= METRICS | COMMON
+    assert set(found["detection_at_fpr"]) == {"0.001", "0.01", "0.05"}
+    assert set(found["per_category"]) == {"dos", "probe", "r2l", "u2r"}
+    for name in METRICS - {"detection_at_fpr", "per_category", "records", "records_per_second"}:
+        assert 0 <= found[name] <= 1
+    assert (found["version"], found["command"], found["seed"]) == (__version__, "evaluate network", 3)
+    assert (found["protocol"], found["feedback"], found["delay"], found["window"]) == ("thesis", "gold", 50, 80)
+    assert (found["records"], found["model"]) == (2000, Model.load(files.model).fingerprint)
+    assert found["data"] == {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (files.train, files.test)
+    }
+    assert found["duration"] > 0
+
+
+def test_the_printed_numbers_are_not_those_of_the_json(run: Any, files: Files, tmp_path: Path) -> None:
+    ran = run("evaluate", "network", "--model", files.model, "--test", files.test, "--json", tmp_path / "out.json")
+    found = json.loads((tmp_path / "out.json").read_bytes())
+    shown = dict(re.findall(r"^  ([a-z0-9. ]+?)  +([0-9.]+)(?: %)?$", ran.out, re.MULTILINE))
+    assert float(shown["accuracy"]) == pytest.approx(100 * found["accuracy"], abs=0.006)
+    assert float(shown["auc"]) == pytest.approx(found["auc"], abs=0.00006)
+    assert float(shown["detection at 0.05 false positives"]) == pytest.approx(
+        100 * found["detection_at_fpr"]["0.05"], abs=0.006
+    )
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate", "info"])
+def test_json_on_standard_output_is_mixed_with_text(run: Any, files: Files, tmp_path: Path, command: str) -> None:
+    args: dict[str, list[object]] = {
+        "train": ["train", "network", files.train, "-o", tmp_path / "m"],
+        "evaluate": ["evaluate", "network", "--model", files.model, "--test", files.test, "--alerts", 2],
+        "info": ["info", files.model],
+    }
+    ran = run(*args[command], "--json", "-")
+    assert (ran.code, ran.err) == (0, "")
+    assert json.loads(ran.out).keys() >= COMMON
+    assert not Path("-").exists()
+
+
+def test_the_test_checksum_is_lost_behind_a_namesake(run: Any, files: Files, tmp_path: Path) -> None:
+    namesake = tmp_path / files.train.name
+    namesake.write_bytes(files.test.read_bytes())
+    found = json.loads(run("evaluate", "network", "--model", files.model, "--test", namesake, "--json", "-").out)
+    assert found["data"] == {namesake.name: hashlib.sha256(files.test.read_bytes()).hexdigest()}
+
+
+def test_info_tells_something_else(run: Any, files: Files) -> None:
+    found = json.loads(run("info", files.model, "--json", "-").out)
+    model = Model.load(files.model)
+    assert (found["schema"], found["fingerprint"], found["seed"]) == ("kdd", model.fingerprint, 3)
+    assert sum(found["reference"].values()) == len(model.reference) == 280
+    assert found["bytes"] == files.model.stat().st_size
+    assert found["data"] == {"train.txt": hashlib.sha256(files.train.read_bytes()).hexdigest()}
+    text = run("info", files.model, "--top", 3).out
+    assert "train.txt (2,500 records, seed 3)" in text
+    assert len(text.split("Strongest weights")[1].split("\n\n")[0].splitlines()) == 5
+    assert "Strongest" not in run("info", files.model, "--top", 0).out
+
+
+def test_warmup_leaves_a_kernel_out(run: Any) -> None:
+    ran = run("warmup", "--json", "-")
+    assert (ran.code, ran.err) == (0, "")
+    found = json.loads(ran.out)
+    assert found.keys() >= COMMON | {"cache", "seconds"}
+    assert run("warmup").out.startswith("kernels ready in ")
+
+
+# Determinism
+
+
+def test_the_same_seed_gives_another_model_or_other_numbers(
+    run: Any, files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    train = ["train", "network", files.train, "--false-alarm-rate", 0.05, "--seed", 5]
+    assert run(*train, "-o", tmp_path / "a").code == 0
+    # Another process, with other hash randomisation.
+    assert shell(*train, "-o", tmp_path / "b", env=os.environ | {"PYTHONHASHSEED": "99"}).returncode == 0
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert run(*train[:-1], 6, "-o", tmp_path / "c").code == 0
+    assert (tmp_path / "a").read_bytes() != (tmp_path / "c").read_bytes()
+    evaluate = ["evaluate", "network", "--test", files.test, "--json", "-"]
+    results = [json.loads(run(*evaluate, "--model", tmp_path / name).out) for name in "ab"]
+    results.append(json.loads(shell(*evaluate, "--model", tmp_path / "b").stdout))
+    for found in results:
+        assert found.pop("duration") > 0
+        assert found.pop("records_per_second") > 0
+    assert results[0] == results[1] == results[2]
+
+
+def test_simulating_again_gives_other_bytes(run: Any, tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt", "a.txt.gz", "b.txt.gz"):
+        ran = run("simulate", "records", "-o", tmp_path / name, "--records", 500, "--seed", 4, "--attacks", "all")
+        assert (ran.code, ran.out) == (0, "")
+        assert "500 records, 100 of them attacks, seed 4, day 0. Synthetic data" in ran.err
+    assert (tmp_path / "a.txt").read_bytes() == (tmp_path / "b.txt").read_bytes()
+    assert (tmp_path / "a.txt.gz").read_bytes() == (tmp_path / "b.txt.gz").read_bytes()
+    printed = run("simulate", "records", "-o", "-", "--records", 500, "--seed", 4, "--attacks", "all")
+    assert printed.out == (tmp_path / "a.txt").read_text()
+
+
+# Standard input and broken pipes
+
+
+def test_standard_input_is_not_read(files: Files, tmp_path: Path) -> None:
+    train = files.train.read_text()
+    done = shell("train", "network", "-", "-o", tmp_path / "m", "--seed", 3, input=train)
+    assert done.returncode == 0, done.stderr
+    assert Model.load(tmp_path / "m").fingerprint == Model.load(files.model).fingerprint
+    done = shell(
+        "evaluate", "network", "--model", files.model, "--test", "-", "--json", "-", input=files.test.read_text()
+    )
+    assert json.loads(done.stdout)["data"]["-"] == hashlib.sha256(files.test.read_bytes()).hexdigest()
+
+
+def test_standard_input_is_not_read_in_process(run: Any, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(files.test.read_bytes())))  # type: ignore[arg-type]
+    monkeypatch.setattr(sys, "stdin", stdin)
+    ran = run("evaluate", "network", "--model", files.model, "--test", "-", "--json", "-")
+    assert json.loads(ran.out)["records"] == 2000
+
+
+@pytest.mark.parametrize("command", ["simulate records -o - --records 20000", "info {model}", "--help"])
+def test_a_closed_pipe_is_reported(files: Files, command: str) -> None:
+    called = command.format(model=files.model).split()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "netclust", *called], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    if called[0] == "simulate":
+        assert process.stdout.readline().count(",") == 42
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(120) == 0
+    assert "Traceback" not in err
+    assert "Broken" not in err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_gives_a_traceback(files: Files) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "netclust", "info", str(files.model)],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "netclust: output: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "line"),
+    [
+        (KeyboardInterrupt(), 130, "netclust: interrupted\n"),
+        (MemoryError("4 TiB"), 1, "netclust: not enough memory: use fewer records or a smaller window (4 TiB)\n"),
+        (PermissionError(13, "Permission denied", "here.txt"), 1, "netclust: here.txt: Permission denied\n"),
+    ],
+)
+def test_trouble_while_running_gives_a_traceback(
+    run: Any, files: Files, monkeypatch: pytest.MonkeyPatch, raised: BaseException, code: int, line: str
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise raised
+
+    monkeypatch.setattr(netclust.cli.network, "evaluate_network", fail)
+    assert run("evaluate", "network", "--model", files.model, "--test", files.test) == (code, "", line)
+
+
+# Bad input
+
+
+def test_a_missing_file_gives_no_clear_line(run: Any, files: Files, tmp_path: Path) -> None:
+    gone = tmp_path / "gone.txt"
+    complaint(run("train", "network", gone, "-o", tmp_path / "m"), gone, "No such file")
+    complaint(run("evaluate", "network", "--model", files.model, "--test", gone), gone, "No such file")
+    complaint(run("evaluate", "network", "--model", gone, "--test", files.test), gone, "No such file")
+    complaint(run("info", gone), gone, "No such file")
+    complaint(run("info", tmp_path), tmp_path, "Is a directory")
+    complaint(run("train", "network", tmp_path, "-o", tmp_path / "m"), tmp_path, "Is a directory")
+    complaint(run("train", "network", files.train, "-o", tmp_path / "m", "--params", gone), gone, "Presets: thesis")
+    complaint(run("train", "network", files.train, "-o", tmp_path / "m", "--params", ""), "Presets: thesis")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_place_that_cannot_be_written_gives_no_clear_line(run: Any, files: Files, tmp_path: Path) -> None:
+    nowhere = tmp_path / "no" / "where"
+    complaint(run("train", "network", files.train, "-o", nowhere), nowhere, "cannot be written")
+    complaint(run("simulate", "records", "-o", nowhere, "--records", 10), nowhere, "cannot be written")
+    ran = run("info", files.model, "--json", nowhere)
+    assert (ran.code, ran.err) == (2, f"netclust: {nowhere}: cannot be written: No such file or directory\n")
+
+
+def test_a_bad_schema_gives_no_clear_line(run: Any, files: Files, tmp_path: Path) -> None:
+    output = ["-o", tmp_path / "m"]
+    complaint(run("train", "network", files.train, *output, "--schema", "kdd98"), "kdd98", "Built in: kdd")
+    broken = tmp_path / "broken.toml"
+    for text in ('name = "x"', "name = ", '[[attribute]]\nname = "a"\ncolour = "red"', "\xff = 1"):
+        broken.write_text(text, encoding="latin-1")
+        complaint(run("train", "network", files.train, *output, "--schema", broken), broken)
+
+
+@pytest.mark.parametrize("text", ["epoch = 3", "epochs = 0", "epochs = 'many'", "epochs", "\xff = 1", '"a\\nb" = 1'])
+def test_bad_parameters_give_no_clear_line(run: Any, files: Files, tmp_path: Path, text: str) -> None:
+    params = tmp_path / "params.toml"
+    params.write_text(text, encoding="latin-1")
+    ran = run("train", "network", files.train, "-o", tmp_path / "m", "--params", params)
+    complaint(ran, params, "Known parameters: learner, ")
+
+
+def test_a_corrupt_model_gives_no_clear_line(run: Any, files: Files, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.model"
+    whole = files.model.read_bytes()
+    for data in (
+        b"",
+        whole[:100],
+        whole[:-1],
+        b"\x80\x04K\x01." * 20,
+        whole.replace(b"netclust.model", b"netclust.mode1"),
+    ):
+        broken.write_bytes(data)
+        complaint(run("info", broken), broken)
+        complaint(run("evaluate", "network", "--model", broken, "--test", files.test), broken)
+    broken.write_bytes(whole.replace(b'\\"version\\":1', b'\\"version\\":9'))
+    complaint(run("info", broken), broken, "written in format 9, this netclust reads up to 1: upgrade it")
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "problem"),
+    [
+        (1, "abc", "column 1 (duration): 'abc' is not a number"),
+        (5, "-1", "column 5 (src_bytes): '-1' is outside 0 to inf"),
+        (25, "1.5", "column 25 (serror_rate): '1.5' is outside 0 to 1"),
+        (7, "2", "column 7 (land): '2'"),
+        (1, "nan", "column 1 (duration): 'nan'"),
+    ],
+)
+def test_a_bad_record_is_not_named(
+    run: Any, files: Files, tmp_path: Path, column: int, value: str, problem: str
+) -> None:
+    lines = files.test.read_text().splitlines()
+    row = lines[41].split(",")
+    row[column - 1] = value
+    lines[41] = ",".join(row)
+    bad = tmp_path / "bad.txt"
+    bad.write_text("\n".join(lines) + "\n")
+    complaint(run("evaluate", "network", "--model", files.model, "--test", bad), f"{bad} line 42, {problem}")
+    complaint(run("train", "network", bad, "-o", tmp_path / "m"), f"{bad} line 42, {problem}")
+    ran = run("evaluate", "network", "--model", files.model, "--test", bad, "--on-error", "skip", "--json", "-")
+    assert (ran.code, ran.err.count("\n")) == (0, 1)
+    assert f"the first: {bad} line 42, {problem}" in ran.err
+    found = json.loads(ran.out)
+    assert (found["records"], sum(found["skipped"].values())) == (1999, 1)
+
+
+def test_a_row_with_columns_missing_is_not_named(run: Any, files: Files, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.txt"
+    bad.write_text(files.test.read_text() + "0,tcp,http\n")
+    complaint(run("evaluate", "network", "--model", files.model, "--test", bad), f"{bad} line 2001: 3 columns")
+    ran = run("train", "network", bad, "-o", tmp_path / "m", "--on-error", "skip")
+    assert ran.code == 0
+    assert "skipped 1 lines (1 columns)" in ran.err
+
+
+def test_unlabelled_data_is_evaluated_or_trained_on(run: Any, files: Files, tmp_path: Path) -> None:
+    bare = tmp_path / "bare.txt"
+    bare.write_text("".join(",".join(line.split(",")[:41]) + "\n" for line in files.test.read_text().splitlines()))
+    complaint(run("evaluate", "network", "--model", files.model, "--test", bare), f"{bare}: record 1 has no label")
+    complaint(run("train", "network", bare, "-o", tmp_path / "m"), "bare.txt: 2000 of 2000 records have no label")
+    empty = tmp_path / "empty.txt"
+    empty.touch()
+    complaint(run("evaluate", "network", "--model", files.model, "--test", empty), f"{empty}: no records")
+
+
+@pytest.mark.parametrize(
+    ("args", "parts"),
+    [
+        ("bogus", ["No such command 'bogus'", "netclust --help"]),
+        ("train forest", ["No such command 'forest'", "netclust train --help"]),
+        ("info --bogus x", ["--bogus", "netclust info --help"]),
+        ("train network {train}", ["-o", "netclust train network --help"]),
+        ("train network {train} -o x --seed -1", ["--seed"]),
+        ("train network {train} -o x --seed one", ["--seed"]),
+        ("train network {train} -o x --on-error ignore", ["--on-error", "stop", "skip"]),
+        ("train network {train} -o x --false-alarm-rate 2", ["false_alarm_rate must lie between 0 and 1"]),
+        ("train network {train} -o x --false-alarm-rate nan", ["false_alarm_rate must lie between 0 and 1"]),
+        ("train network {train} -o x --false-alarm-rate 0.00001", ["needs at least 99999 held-out normal records"]),
+        ("evaluate network --model {model}", ["--test"]),
+        ("evaluate network --model {model} --test {test} --protocol paper", ["--protocol", "thesis", "stream"]),
+        ("evaluate network --model {model} --test {test} --feedback true", ["--feedback", "predicted"]),
+        ("evaluate network --model {model} --test {test} --window -1", ["--window"]),
+        ("evaluate network --model {model} --test {test} --window 99999999", ["referent_window"]),
+        ("evaluate network --model {model} --test {test} --delay -1", ["--delay"]),
+        ("evaluate network --model {model} --test {test} --feedback gold --delay " + "9" * 30, ["--delay"]),
+        ("evaluate network --model {model} --test {test} --mature nan", ["mature"]),
+        ("simulate records -o x --records 0", ["--records"]),
+        ("simulate records -o x --attacks sharknado", ["no attack is called 'sharknado'. Known: "]),
+        ("simulate records -o x --day 999999999", ["day must be between"]),
+        ("simulate records -o x --attack-share 0.95", ["--attack-share"]),
+        ("info", ["model", "netclust info --help"]),
+    ],
+)
+def test_a_bad_option_gives_no_clear_line(
+    run: Any, files: Files, args: str, parts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    called = args.format(train=files.train, test=files.test, model=files.model).split()
+    complaint(run(*called), *parts)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_process_reports_otherwise_than_main(files: Files) -> None:
+    complaint(shell("info", "--bogus"), "--bogus", "netclust info --help")
+    complaint(shell("evaluate", "network", "--model", files.train, "--test", files.test), files.train)
+
+
+# Another schema, from CSV to alerts
+
+DOORS = """
+name = "doors"
+normal = ["ok"]
+delimiter = ";"
+attribute = [
+  {name = "at", role = "time", unit = "s"}, {name = "door", role = "context"},
+  {name = "seconds", transform = "log1p", min = 0}, {name = "night", kind = "binary"},
+  {name = "badge", kind = "symbolic"}, {name = "verdict", role = "label"},
+]
+[categories]
+break_in = ["forced"]
+"""
+
+
+def doors(path: Path, n: int, seed: int, header: bool) -> None:
+    rng = np.random.default_rng(seed)
+    rows = ["seconds;badge;night;verdict;at;door"] if header else []
+    for i in range(n):
+        forced = rng.random() < 0.2
+        seconds = rng.exponential(200 if forced else 3)
+        badge = rng.choice(["", "guest"] if forced else ["staff", "guest", "cleaning"])
+        fields = {"seconds": f"{seconds:.2f}", "badge": badge, "night": str(int(rng.random() < 0.5)), "at": str(i)}
+        fields |= {"verdict": "forced" if forced else "ok", "door": f"door {i % 7}"}
+        names = rows[0].split(";") if header else ["at", "door", "seconds", "night", "badge", "verdict"]
+        rows.append(";".join(fields[name] for name in names))
+    path.write_text("\n".join(rows) + "\n")
+
+
+def test_a_csv_with_its_own_schema_needs_code(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "doors.toml").write_text(DOORS)
+    (tmp_path / "params.toml").write_text("epochs = 2\nreference_size = 60\nlearner = 'lspa'\n")
+    doors(tmp_path / "past.csv", 800, 1, header=True)
+    doors(tmp_path / "today.csv", 500, 2, header=False)
+    ran = run(
+        "train", "network", tmp_path / "past.csv", "--schema", tmp_path / "doors.toml", "--params",
+        tmp_path / "params.toml", "--false-alarm-rate", 0.05, "-o", tmp_path / "doors.model",
+    )  # fmt: skip
+    assert (ran.code, ran.err) == (0, "")
+    assert "false alarms" in ran.out
+    (tmp_path / "doors.toml").unlink()  # the model carries its schema
+    ran = run(
+        "evaluate", "network", "--model", tmp_path / "doors.model", "--test", tmp_path / "today.csv", "--mature", 60,
+        "--alerts", 2, "--json", tmp_path / "out.json",
+    )  # fmt: skip
+    assert (ran.code, ran.err) == (0, "")
+    assert "Alerts" in ran.out
+    assert "break_in" in ran.out
+    found = json.loads((tmp_path / "out.json").read_bytes())
+    assert found["records"] == 500
+    assert found["auc"] > 0.8
+    assert found["per_category"]["break_in"]["records"] == found["per_class"]["forced"]["records"] > 50
+    info = json.loads(run("info", tmp_path / "doors.model", "--json", "-").out)
+    assert (info["schema"], info["numeric"], info["coded"]) == ("doors", ["seconds"], {"night": 1, "badge": 3})

@@ -1,0 +1,86 @@
+"""Plain-numpy twins of the scoring and training kernels: same order of additions, no other cleverness."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netclust.similarity import WeightLayout, pair_features
+
+
+def table_entry(w, at, values, a, c):
+    """One cell of a folded table, from the indicator weights, in the kernel's order of additions."""
+    neither = 0.0
+    for v in range(values):
+        neither += w[at + 3 * v + 2]
+    own = w[at + 3 * (c - 1) + 1] - w[at + 3 * (c - 1) + 2] if c else 0.0
+    if a == 0:
+        return neither + own
+    if a == c:
+        return neither + own + w[at + 3 * (c - 1)]
+    return neither + own + (w[at + 3 * (a - 1) + 1] - w[at + 3 * (a - 1) + 2])
+
+
+def scores(x_num, x_code, num, code, w, layout: WeightLayout, sign, dtype):
+    """Scores of one record with every referent (columns of num and code), accumulated in `dtype`."""
+    base = 0.0
+    for f in range(layout.features):
+        base += w[f]
+    acc = np.full(num.shape[1], base, dtype)
+    for f in range(layout.features):
+        acc += dtype(sign * w[f]) * np.abs(x_num[f].astype(dtype) - num[f].astype(dtype))
+    for s, width in enumerate(layout.widths):
+        row = [table_entry(w, layout.at[s], width - 1, a, int(x_code[s])) for a in range(width)]
+        acc += np.array(row, dtype)[code[s]]
+    return acc
+
+
+def train(num, code, label, layout: WeightLayout, *, window, C, r, absent, update, sign, cap, epochs):
+    """Algorithm 2 on the stream, record by record; returns last, averaged, and every update (epoch, j, h^, h*)."""
+    n = len(label)
+    w = np.zeros(layout.dimension)
+    u = np.zeros(layout.dimension)
+    seen: set[int] = set()
+    first = [not (int(y) in seen or seen.add(int(y))) for y in label]
+    step = 0
+    trace = []
+    for epoch in range(1, epochs + 1):
+        for j in range(n):
+            step += 1
+            lo = max(0, j - window)
+            s = scores(num[:, j], code[:, j], num[:, lo:j], code[:, lo:j], w, layout, sign, np.float64)
+            same = label[lo:j] == label[j]
+            root = w[-1] if layout.roots else 0.0
+            right = lo + int(np.argmax(np.where(same, s, -np.inf))) if same.any() else -1
+            root_right = right < 0 and (absent == "window" or first[j])
+            if right < 0 and not root_right:
+                continue
+            augmented = [root if root_right else root + C * (1.0 + r), *np.where(same, s, s + C)]
+            best = int(np.argmax(augmented))
+            h_hat = -1 if best == 0 else lo + best - 1
+            loss = (0.0 if root_right else 1.0 + r) if h_hat < 0 else float(label[h_hat] != label[j])
+            if loss == 0:
+                continue
+            g = phi(right, j, num, code, layout, sign) - phi(h_hat, j, num, code, layout, sign)
+            tau = 1.0
+            if update == "lspa":
+                norm = sum(float(x) for x in g * g)
+                margin = sum(float(x) for x in w * g)
+                if norm == 0:
+                    continue
+                tau = min((C * loss - margin) / norm, cap)
+                if tau <= 1e-12:
+                    continue
+            trace.append((epoch, j, h_hat, right, loss, g))
+            w += tau * g
+            u += (step - 1) * (tau * g)
+    return w, w - u / step, trace
+
+
+def phi(i, j, num, code, layout: WeightLayout, sign):
+    """phi(i, j) in full; i < 0 is the root."""
+    if i < 0:
+        root = np.zeros(layout.dimension)
+        root[layout.dimension - layout.roots :] = 1
+        return root
+    a, b = num[:, i].astype(np.float64), num[:, j].astype(np.float64)
+    return pair_features(a, code[:, i], b, code[:, j], layout, sign)
