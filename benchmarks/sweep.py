@@ -67,7 +67,7 @@ def main() -> None:
     save(
         "sweep",
         {
-            "target": "ns a pair at most 3 times the bare sum; file to verdicts at least 50,000 records/s; reader 200,000",
+            "target": "at most 3 times the bare sum a pair; 50,000 records/s file to verdicts; 200,000 records/s read",
             "rows": rows,
             "file_to_table_records_per_second": round(len(train) / reading),
             "file_to_verdicts_records_per_second": round(max(rates)),

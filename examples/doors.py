@@ -61,9 +61,8 @@ def main() -> None:
             for i in np.flatnonzero(verdicts.anomalous)[:10]:
                 about = f"{batch.context['reader'][i]} at {np.datetime64(int(batch.time[i]), 'ns').astype('M8[m]')}"
                 what = f"{VERDICTS[verdicts.verdict[i]]} ({linker.labels.name(int(verdicts.label[i]))})"
-                print(
-                    f"{about}: {what}, linked to {verdicts.referent(i)}; truly {linker.labels.name(int(batch.label[i]))}"
-                )
+                truth = linker.labels.name(int(batch.label[i]))
+                print(f"{about}: {what}, linked to {verdicts.referent(i)}; truly {truth}")
             right = verdicts.anomalous == ~linker.labels.is_normal[batch.label]
             print(f"{len(batch)} openings, {verdicts.anomalous.sum()} anomalous, {right.mean():.1%} judged rightly")
 

@@ -25,7 +25,7 @@ from netclust.encoding import fit_encoding
 from netclust.errors import InputError
 from netclust.learners.stream import EpochReport, train_stream
 from netclust.linker import Linker, LinkerConfig
-from netclust.model import Model, Provenance, check_tables
+from netclust.model import Model, Provenance
 from netclust.models.params import TrainParams
 from netclust.reference import draw_reference
 from netclust.similarity import WeightLayout, root_count, unlearned_weights
@@ -63,7 +63,6 @@ def train_network(
             raise InputError(f"{where}: no normal record is left to learn from, lower holdout ({params.holdout:g})")
     # Nothing that is fitted may see the held-out records, scaling and vocabularies included.
     encoding = fit_encoding(table[~held_out])
-    check_tables(encoding.widths, where)
     batch = encoding.encode(table)
     seen = batch[~held_out]
     epochs: list[EpochReport] = []

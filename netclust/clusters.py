@@ -12,13 +12,17 @@ from netclust.labels import LabelTable
 class ClusterSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One cluster. Ids never merge and are never reused; ticks are arrival numbers, times nanoseconds (-1: unknown).
 
-    First and last are by arrival: `first_time` is the time of record `first_tick`.
+    First and last are by arrival: `first_time` is the time of record `first_tick`. `label` is what the cluster is;
+    `alarm` is what its last anomalous record, `alarm_tick`, was taken for ("" and -1 if there was none). They differ
+    where true labels came late.
     """
 
     id: int
     label: str
     records: int
     anomalous: int
+    alarm: str
+    alarm_tick: int
     first_tick: int
     last_tick: int
     first_time: int
@@ -36,6 +40,8 @@ def summaries(tables: list[kernels.Clusters], labels: LabelTable) -> list[Cluste
                 label=labels.name(int(table.label[slot])),
                 records=int(table.records[slot]),
                 anomalous=int(table.anomalous[slot]),
+                alarm=labels.name(int(table.alarm[slot])) if table.anomalous[slot] else "",
+                alarm_tick=int(table.alarm_tick[slot]),
                 first_tick=int(table.first_tick[slot]),
                 last_tick=int(table.last_tick[slot]),
                 first_time=int(table.first_time[slot]),
@@ -49,11 +55,14 @@ def summaries(tables: list[kernels.Clusters], labels: LabelTable) -> list[Cluste
 def _joined(a: ClusterSummary, b: ClusterSummary) -> ClusterSummary:
     """One summary of two parts of the same cluster."""
     first, last = min(a, b, key=lambda c: c.first_tick), max(a, b, key=lambda c: c.last_tick)
+    alarmed = max(a, b, key=lambda c: c.alarm_tick)
     return ClusterSummary(
         id=a.id,
         label=a.label,
         records=a.records + b.records,
         anomalous=a.anomalous + b.anomalous,
+        alarm=alarmed.alarm,
+        alarm_tick=alarmed.alarm_tick,
         first_tick=first.first_tick,
         last_tick=last.last_tick,
         first_time=first.first_time,

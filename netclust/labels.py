@@ -52,7 +52,7 @@ class LabelTable:
         if found is not None:
             return found
         if not name or len(name) > MAX_LABEL_CHARACTERS or any("\ud800" <= c <= "\udfff" for c in name):
-            raise InputError(f"a label is text of 1 to {MAX_LABEL_CHARACTERS} characters, not {ascii(name[:40])}")
+            raise InputError(f"a label is text of 1 to {MAX_LABEL_CHARACTERS} characters, not {name[:40]!a}")
         if len(self.names) >= MAX_LABELS:
             raise InputError(f"more than {MAX_LABELS} different labels")
         self._ids[name] = len(self.names)

@@ -135,7 +135,7 @@ class Linker:
             new_partition(model, self.config.kept, self.config.max_clusters) for _ in range(self.config.partitions)
         ]
         self._acc = np.zeros(max(len(model.reference), self.config.referent_window) + LANES, np.float32)
-        self._rows = np.zeros(len(model.encoding.widths), np.int64)
+        self._matches = np.zeros(len(model.encoding.widths), np.float32)
 
     def process(self, batch: Batch) -> Verdicts:
         """Link every record of the batch, in order; a record sees the earlier ones of its own batch."""
@@ -190,7 +190,7 @@ class Linker:
             index = rows if of is None else rows[of == p]
             kernels.link_records(
                 index, first, records, self.model.scorer, self._refs, part.window, part.clusters, part.cursor,
-                self._settings(p), normal, self._acc, self._rows, out,
+                self._settings(p), normal, self._acc, self._matches, out,
             )  # fmt: skip
 
     def _settings(self, p: int) -> kernels.Settings:

@@ -33,22 +33,11 @@ if TYPE_CHECKING:
     from netclust.kernels.score import Scorer
 
 KIND = "netclust.model"
-MAX_TABLE_CELLS = 1 << 27  # the symbolic tables of a model in memory: half a gigabyte
 MAX_WEIGHT = 1e20
 _ARRAYS = (
     *("weights.averaged", "weights.last", "scaling.low", "scaling.span"),
     *("reference.num", "reference.code", "reference.label", "reference.seq"),
 )
-
-
-def check_tables(widths: tuple[int, ...], where: str) -> None:
-    """Refuse vocabularies whose tables would not fit in memory."""
-    cells = sum(width**2 for width in widths)
-    if cells > MAX_TABLE_CELLS:
-        raise ModelError(
-            f"{where}: a symbolic attribute has {max(widths) - 1} values, too many: {cells} table cells, at most "
-            f"{MAX_TABLE_CELLS} fit. Group rare values, or give the attribute another role"
-        )
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,13 +101,11 @@ class Model:
         from netclust.kernels.score import Scorer, fold
 
         layout = self.layout
-        cells = layout.width**2
-        check_tables(layout.widths, "model")
-        offset = np.concatenate([[0], np.cumsum(cells)])[: len(cells)].astype(np.int64)
+        offset = np.concatenate([[0], np.cumsum(layout.width)])[: len(layout.width)].astype(np.int64)
         slope = np.zeros(layout.features, np.float32)
-        tables = np.zeros(int(cells.sum()), np.float32)
-        base = fold(self.w, layout.features, self.sign, layout.at, layout.width, offset, slope, tables)
-        return Scorer(base=np.float32(base), slope=slope, tables=tables, offset=offset, width=layout.width)
+        own, other, match = (np.zeros(int(layout.width.sum()), np.float32) for _ in range(3))
+        base = fold(self.w, layout.features, self.sign, layout.at, layout.width, offset, slope, own, other, match)
+        return Scorer(np.float32(base), slope, own, other, match, offset)
 
     def root_scores(self, batch: Batch) -> NDArray[np.float32]:
         """The score of the root arc of every record: calibrated, or learned."""
@@ -211,7 +198,6 @@ class Model:
         layout = WeightLayout(
             features, tuple(len(v) + 1 for v in header.vocabularies), root_count(features, header.root)
         )
-        check_tables(layout.widths, where)
         span = container.need(arrays, "scaling.span", np.float64, (features,), where)
         if (span <= 0).any():
             raise ModelError(f"{where}: scaling.span must be positive")

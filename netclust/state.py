@@ -11,7 +11,7 @@ from netclust import container
 from netclust.container import Arrays
 from netclust.errors import ModelError
 from netclust.kernels import link as kernels
-from netclust.kernels.score import LANES, columns
+from netclust.kernels.score import LANES, columns, unary_part
 from netclust.model import Model
 
 NANOSECONDS = 1_000_000_000
@@ -37,6 +37,7 @@ def new_window(capacity: int, features: int, coded: int) -> kernels.Window:
     return kernels.Window(
         num=np.zeros((features, capacity + LANES), np.float32),
         code=np.zeros((coded, capacity + LANES), np.uint16),
+        unary=np.zeros(capacity + LANES, np.float32),
         label=np.zeros(capacity, np.int32),
         truth=np.zeros(capacity, np.int32),
         side=np.zeros(capacity, np.uint8),
@@ -65,6 +66,8 @@ def new_clusters(classes: int, slots: int) -> kernels.Clusters:
         event=np.full(n, -1, np.int64),
         records=np.zeros(n, np.int64),
         anomalous=np.zeros(n, np.int64),
+        alarm=np.full(n, kernels.NOVEL_LABEL, np.int32),
+        alarm_tick=np.full(n, -1, np.int64),
         first_tick=np.zeros(n, np.int64),
         last_tick=np.zeros(n, np.int64),
         first_time=np.full(n, -1, np.int64),
@@ -92,9 +95,12 @@ def new_references(model: Model) -> kernels.References:
     """The reference set, column by column."""
     ref = model.reference
     normal = model.encoding.label_table().is_normal[ref.label]
+    code = columns(ref.code)
+    unary = np.array([unary_part(code, k, model.scorer) for k in range(code.shape[1])], np.float32)
     return kernels.References(
         num=columns(ref.num),
-        code=columns(ref.code),
+        code=code,
+        unary=unary,
         label=ref.label.copy(),
         side=np.where(normal, kernels.NORMAL_SIDE, kernels.OTHER_SIDE).astype(np.uint8),
         cluster=ref.label.astype(np.int64),
@@ -196,3 +202,4 @@ def _restore_clusters(
     if (table.ident[:classes] != np.arange(classes)).any() or (table.ident < -1).any():
         raise ModelError(f"{where}: the cluster summaries are not in their places")
     limits.check_labels(table.label, table.event, where)
+    limits.check_labels(table.alarm, table.event, where)

@@ -1,9 +1,9 @@
 """Alerts: clusters that turned anomalous, as an operator sees them. One line a cluster, never one a record.
 
 >>> from netclust.clusters import ClusterSummary
->>> quiet = dict(first_tick=0, first_time=-1, last_time=-1, top_score=1.0)
->>> flood = ClusterSummary(id=7, label="novel", records=900, anomalous=900, last_tick=950, **quiet)
->>> calm = ClusterSummary(id=0, label="normal", records=5000, anomalous=0, last_tick=9, **quiet)
+>>> times = dict(first_tick=0, last_tick=950, first_time=-1, last_time=-1, top_score=1.0)
+>>> flood = ClusterSummary(id=7, label="novel", records=900, anomalous=900, alarm="novel", alarm_tick=950, **times)
+>>> calm = ClusterSummary(id=0, label="normal", records=5000, anomalous=0, alarm="", alarm_tick=-1, **times)
 >>> [(a.cluster, a.kind, a.records) for a in alerts_of([calm, flood])]
 [(7, 'novel', 900)]
 """
@@ -35,7 +35,7 @@ def alerts_of(clusters: Iterable[ClusterSummary]) -> list[Alert]:
     found = [
         Alert(
             cluster=c.id,
-            kind=c.label,
+            kind=c.alarm,
             records=c.anomalous,
             first_tick=c.first_tick,
             last_tick=c.last_tick,

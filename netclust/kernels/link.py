@@ -37,6 +37,7 @@ class References(NamedTuple):
 
     num: NDArray[np.float32]  # [F, M + LANES]
     code: NDArray[np.uint16]  # [S, M + LANES]
+    unary: NDArray[np.float32]  # [M + LANES]
     label: NDArray[np.int32]
     side: NDArray[np.uint8]
     cluster: NDArray[np.int64]
@@ -49,6 +50,7 @@ class Window(NamedTuple):
 
     num: NDArray[np.float32]  # [F, capacity + LANES]
     code: NDArray[np.uint16]  # [S, capacity + LANES]
+    unary: NDArray[np.float32]  # [capacity + LANES]: what the member's own values add to any score
     label: NDArray[np.int32]  # the label in force: predicted, until a true one counts
     truth: NDArray[np.int32]  # the true label, not to be used before its delay; -1 if none
     side: NDArray[np.uint8]
@@ -71,6 +73,8 @@ class Clusters(NamedTuple):
     event: NDArray[np.int64]  # the feedback event that the label comes from, -1 if none
     records: NDArray[np.int64]
     anomalous: NDArray[np.int64]
+    alarm: NDArray[np.int32]  # the label of the last anomalous record
+    alarm_tick: NDArray[np.int64]  # and its arrival number
     first_tick: NDArray[np.int64]
     last_tick: NDArray[np.int64]
     first_time: NDArray[np.int64]
@@ -186,12 +190,16 @@ def open_cluster(clusters: Any, cursor: Any, conf: Any) -> Any:
     clusters.event[hand] = -1
     clusters.records[hand] = 0
     clusters.anomalous[hand] = 0
+    clusters.alarm[hand] = NOVEL_LABEL
+    clusters.alarm_tick[hand] = -1
     clusters.top_score[hand] = -np.inf
     return ident, hand
 
 
 @kernel
-def summarise(clusters: Any, cursor: Any, ident: int, slot: int, tick: int, time: int, score: Any, bad: bool) -> None:
+def summarise(
+    clusters: Any, cursor: Any, ident: int, slot: int, tick: int, time: int, score: Any, label: Any, bad: bool
+) -> None:
     """Count a record in its cluster's summary, unless the summary was given up."""
     if clusters.ident[slot] != ident:
         cursor[UNSUMMED] += 1
@@ -202,7 +210,10 @@ def summarise(clusters: Any, cursor: Any, ident: int, slot: int, tick: int, time
     else:
         clusters.used[slot] = 1
     clusters.records[slot] += 1
-    clusters.anomalous[slot] += bad
+    if bad:
+        clusters.anomalous[slot] += 1
+        clusters.alarm[slot] = label
+        clusters.alarm_tick[slot] = tick
     clusters.last_tick[slot] = tick
     clusters.last_time[slot] = time
     clusters.top_score[slot] = max(clusters.top_score[slot], score)
@@ -220,6 +231,7 @@ def make_room(win: Any, cursor: Any) -> None:
         for k in range(n):
             win.code[s, k] = win.code[s, start + k]
     for k in range(n):
+        win.unary[k] = win.unary[start + k]
         win.label[k] = win.label[start + k]
         win.truth[k] = win.truth[start + k]
         win.side[k] = win.side[start + k]
@@ -249,7 +261,7 @@ def link_records(
     conf: Any,
     is_normal: Any,
     acc: Any,
-    rows: Any,
+    matches: Any,
     out: Any,
 ) -> None:
     """Link the records `index` of a batch, in order, and append them to the window; a record sees the earlier ones."""
@@ -263,27 +275,21 @@ def link_records(
             reveal(win, cursor, conf, is_normal)
         if conf.mature_after >= 0 and time >= 0:
             mature(win, clusters, cursor, conf, is_normal, time)
-        for s in range(len(rows)):
-            rows[s] = scorer.offset[s] + np.int64(records.code[i, s]) * scorer.width[s]
+        start = scorer.base
+        unary = scorer.base - scorer.base  # a float32 zero
+        codes = records.code[i]
+        for s in range(len(matches)):
+            value = scorer.offset[s] + codes[s]
+            start += scorer.own[value]
+            unary += scorer.other[value]
+            matches[s] = scorer.match[value]
 
-        score_referents(x, rows, scorer.base, scorer.slope, scorer.tables, scorer.width, refs.num, refs.code, 0, M, acc)
+        score_referents(x, codes, start, matches, scorer.slope, refs.num, refs.code, refs.unary, 0, M, acc)
         normal, normal_at, other, other_at = best_two(acc, refs.side, 0, M)
         hi = cursor[END] - conf.gap
         lo = max(hi - conf.referent_window, cursor[START])
         if hi > lo and (not conf.whole or cursor[PUSHED] >= kept):
-            score_referents(
-                x,
-                rows,
-                scorer.base,
-                scorer.slope,
-                scorer.tables,
-                scorer.width,
-                win.num,
-                win.code,
-                lo,
-                hi,
-                acc,
-            )
+            score_referents(x, codes, start, matches, scorer.slope, win.num, win.code, win.unary, lo, hi, acc)
             n2, n2_at, o2, o2_at = best_two(acc, win.side, lo, hi - lo)
             if n2 > normal:  # references are older and win ties
                 normal, normal_at = n2, M + n2_at
@@ -341,7 +347,7 @@ def link_records(
                 into[i] = -2 - where
             else:
                 into[i] = win.tick[where - M]
-        summarise(clusters, cursor, cluster, slot, tick, time, score, verdict != NORMAL)
+        summarise(clusters, cursor, cluster, slot, tick, time, score, label, verdict != NORMAL)
 
         if kept == 0:
             cursor[PUSHED] += 1
@@ -352,7 +358,8 @@ def link_records(
         for f in range(len(win.num)):
             win.num[f, end] = x[f]
         for s in range(len(win.code)):
-            win.code[s, end] = records.code[i, s]
+            win.code[s, end] = codes[s]
+        win.unary[end] = unary
         win.label[end] = label
         win.truth[end] = records.label[i]
         win.side[end] = WITHHELD if conf.mature_after >= 0 and side == NORMAL_SIDE else side

@@ -1,8 +1,12 @@
 """Pair scores of one record against many referents, vectorised across the referents.
 
-Referents lie column by column (`num[f, k]`, `code[s, k]`): each attribute adds one straight pass over them. A score is
-accumulated in float32: the base, then the numeric block, then the coded attributes, each in schema order, so that any
-implementation that keeps this order agrees bit for bit.
+Referents lie column by column (`num[f, k]`, `code[s, k]`): each attribute adds one straight pass over them. The three
+indicators of a symbolic value (both have it, one has it, neither has it) fold into three lookups an attribute: what
+the record's own value adds, what the referent's adds, and what it adds that they are the same. The first is looked up
+once a record, the second once a referent, and the third costs a comparison a pair, not a gather.
+
+A score is accumulated in float32: the record's start and the referent's unary part, then the numeric block, then the
+matches, each in schema order, so that any implementation that keeps this order agrees bit for bit.
 """
 
 from __future__ import annotations
@@ -14,22 +18,25 @@ from numpy.typing import NDArray
 
 from netclust.kernels.jit import kernel
 
-
 LANES = 32
 """Scoring goes in whole vectors: columns and `acc` reach LANES - 1 beyond the last referent, with any valid content."""
 
 
 class Scorer(NamedTuple):
-    """Weights in the form that scores: score(a, b) = base + sum_f slope_f |a_f - b_f| + sum_s table_s[a_s, b_s].
+    """Weights in the form that scores: score(a, b) of a referent a and a record b is
 
-    `tables` holds the tables one behind the other: row a of attribute s starts at `offset[s] + a * width[s]`.
+    start(b) + unary(a) + sum_f slope_f |a_f - b_f| + sum_s [a_s = b_s != 0] match_s[b_s],
+    start(b) = base + sum_s own_s[b_s], unary(a) = sum_s other_s[a_s].
+
+    The lookups of attribute s start at `offset[s]`.
     """
 
     base: np.float32
     slope: NDArray[np.float32]
-    tables: NDArray[np.float32]
+    own: NDArray[np.float32]
+    other: NDArray[np.float32]
+    match: NDArray[np.float32]
     offset: NDArray[np.int64]
-    width: NDArray[np.int64]
 
 
 def columns(rows: NDArray[Any]) -> NDArray[Any]:
@@ -40,24 +47,35 @@ def columns(rows: NDArray[Any]) -> NDArray[Any]:
 
 
 @kernel
+def unary_part(code: Any, k: int, scorer: Any) -> Any:
+    """unary(a) of the referent in column k."""
+    total = scorer.base - scorer.base  # a zero of the scorer's own precision
+    for s in range(len(code)):
+        total += scorer.other[scorer.offset[s] + code[s, k]]
+    return total
+
+
+@kernel
 def score_referents(
     x: Any,
-    rows: Any,
-    base: Any,
+    codes: Any,
+    start: Any,
+    matches: Any,
     slope: Any,
-    tables: Any,
-    width: Any,
     num: Any,
     code: Any,
+    unary: Any,
     lo: int,
     hi: int,
     acc: Any,
 ) -> None:
-    """acc[k] = score of record x with referent lo + k; `rows[s]` is where x's row of table s starts."""
+    """acc[k] = score of a record (numbers x, codes, start(x), matches of its codes) with referent lo + k."""
     n = (hi - lo + LANES - 1) // LANES * LANES  # no scalar remainder: it would cost more than the padding
     hi = lo + n
+    own = unary[lo:hi]
+    zero = start - start  # of the precision in use
     for k in range(n):
-        acc[k] = base
+        acc[k] = start + own[k]
     features = len(num)
     f = 0
     # Four attributes a pass: the running sum stays in registers; the order of additions is that of the schema.
@@ -77,16 +95,12 @@ def score_referents(
             acc[k] += wf * abs(xf - rf[k])
         f += 1
     for s in range(len(code)):
-        at = rows[s]
-        c = code[s, lo:hi]
-        if width[s] == 2:  # one bit: a select is cheaper than a gather
-            unset, is_set = tables[at], tables[at + 1]
-            for k in range(n):
-                acc[k] += is_set if c[k] == 1 else unset
-        else:
-            row = tables[at : at + width[s]]
-            for k in range(n):
-                acc[k] += row[c[k]]
+        c, bonus = codes[s], matches[s]
+        if c == 0:  # no value matches nothing
+            continue
+        others = code[s, lo:hi]
+        for k in range(n):
+            acc[k] += bonus if others[k] == c else zero
 
 
 @kernel
@@ -138,34 +152,27 @@ def best_augmented(acc: Any, label: Any, lo: int, n: int, y: int, C: Any) -> Any
 
 
 @kernel
-def fill_row(w: Any, at: Any, values: Any, c: Any, row: Any, to: Any) -> None:
-    """Row c of one coded attribute's table: the and/or/neither weights of its values folded into one number a pair.
+def fold(
+    w: Any, features: int, sign: int, at: Any, width: Any, offset: Any, slope: Any, own: Any, other: Any, match: Any
+) -> Any:
+    """Weights to scoring form: fills `slope` and the lookups, returns the base (phi_f = 1 + sign*|a-b|).
 
-    `w[at + 3*(v-1) : ...]` are the weights AND, OR, NOR of value v = 1..values; code 0 has no bit set.
+    `w[at[s] + 3*(v-1) : ...]` are the weights AND, OR, NOR of value v of attribute s; code 0 has no bit set.
     """
-    neither = 0.0
-    for v in range(values):
-        neither += w[at + 3 * v + 2]
-    own = 0.0
-    if c > 0:
-        own = w[at + 3 * (c - 1) + 1] - w[at + 3 * (c - 1) + 2]
-    row[to] = neither + own
-    for v in range(1, values + 1):
-        if v == c:
-            row[to + v] = neither + own + w[at + 3 * (c - 1)]
-        else:
-            row[to + v] = neither + own + (w[at + 3 * (v - 1) + 1] - w[at + 3 * (v - 1) + 2])
-
-
-@kernel
-def fold(w: Any, features: int, sign: int, at: Any, width: Any, offset: Any, slope: Any, tables: Any) -> Any:
-    """Weights to scoring form: fills `slope` and `tables`, returns the base (phi_f = 1 + sign*|a-b|)."""
     base = 0.0
     for f in range(features):
         base += w[f]
-        slope[f] = np.float32(sign * w[f])
+        slope[f] = sign * w[f]
     for s in range(len(width)):
-        for c in range(width[s]):
-            fill_row(w, at[s], width[s] - 1, c, tables, offset[s] + c * width[s])
-    # +0.0, not -0.0: sums that start from it then never end at -0.0.
-    return np.float32(base + 0.0)
+        neither = 0.0
+        for v in range(1, width[s]):
+            neither += w[at[s] + 3 * (v - 1) + 2]
+        own[offset[s]] = neither
+        other[offset[s]] = 0.0
+        match[offset[s]] = 0.0
+        for v in range(1, width[s]):
+            both, one, none = w[at[s] + 3 * (v - 1)], w[at[s] + 3 * (v - 1) + 1], w[at[s] + 3 * (v - 1) + 2]
+            own[offset[s] + v] = neither + (one - none)
+            other[offset[s] + v] = one - none
+            match[offset[s] + v] = both - (one - none)
+    return base

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.kernels.jit import kernel
-from netclust.kernels.score import LANES, best_augmented, fill_row, score_referents
+from netclust.kernels.score import LANES, best_augmented, fold, score_referents
 
 # Slots of the statistics array.
 UPDATES, LOSS, NO_CORRECT_ARC, ROOT_LINKS, CORRECT = range(5)
@@ -90,32 +90,40 @@ def train_records(stream: Any, rule: Any, learned: Any, lo: int, hi: int, stats:
     g = np.empty(D, np.float64)
     x = np.empty(features, np.float64)
     slope = np.empty(features, np.float64)
-    rows = np.empty(coded, np.int64)
+    codes = np.empty(coded, np.uint16)
+    matches = np.empty(coded, np.float64)
+    offset = np.empty(coded, np.int64)
     total = 0
     for s in range(coded):
-        rows[s] = total
+        offset[s] = total
         total += learned.width[s]
-    tables = np.empty(total, np.float64)
+    own, other, match = np.empty(total), np.empty(total), np.empty(total)
+    unary = np.zeros(stream.num.shape[1], np.float64)
     base = 0.0
     stale = True
     for j in range(lo, hi):
+        start = max(0, j - rule.training_window)
+        fresh = j - 1  # with unchanged weights only the newest candidate lacks its unary part
         if stale:
-            sum_w = 0.0
-            for f in range(features):
-                sum_w += w[f]
-                slope[f] = rule.sign * w[f]
-            base = sum_w
+            base = fold(w, features, rule.sign, learned.at, learned.width, offset, slope, own, other, match)
+            fresh = start
             stale = False
+        for k in range(max(fresh, start), j):
+            unary[k] = 0.0
+            for s in range(coded):
+                unary[k] += other[offset[s] + stream.code[s, k]]
         for f in range(features):
             x[f] = stream.num[f, j]
+        start_score = base
         for s in range(coded):
-            fill_row(w, learned.at[s], learned.width[s] - 1, np.int64(stream.code[s, j]), tables, rows[s])
+            codes[s] = stream.code[s, j]
+            start_score += own[offset[s] + codes[s]]
+            matches[s] = match[offset[s] + codes[s]]
         root = 0.0
         for k in range(roots):
             root += w[D - roots + k] * stream.root[j, k]
-        start = max(0, j - rule.training_window)
         n = j - start
-        score_referents(x, rows, base, slope, tables, learned.width, stream.num, stream.code, start, j, acc)
+        score_referents(x, codes, start_score, matches, slope, stream.num, stream.code, unary, start, j, acc)
         y = stream.label[j]
         worst, worst_at, _, right_at = best_augmented(acc, stream.label, start, n, y, rule.C)
         learned.step[0] += 1

@@ -31,6 +31,8 @@ class Cluster:
     labels: list  # (label, event), in force last
     records: int = 0
     anomalous: int = 0
+    alarm: int = NOVEL_LABEL
+    alarm_tick: int = -1
     first_tick: int = 0
     last_tick: int = 0
     first_time: int = -1
@@ -121,30 +123,31 @@ class SlowLinker:
 
     # Scores
 
-    def cell(self, s, a, b):
-        """What coded attribute s adds for values a and b: AND, OR and NOR weights of all its values."""
+    def lookups(self, s, value):
+        """What value adds of its own, as a referent's, and if both have it: from the AND, OR and NOR weights."""
         at = self.features + 3 * sum(width - 1 for width in self.widths[:s])
         # For values 1, 2, ...; value 0 is unknown and has no bit set.
         both, one, neither = ([0.0, *self.weights[at + k : at + 3 * (self.widths[s] - 1) : 3]] for k in range(3))
-        total = 0.0
+        none = 0.0
         for v in range(1, self.widths[s]):
-            total += neither[v]
-        total += one[a] - neither[a]
-        if b and a == b:
-            total += both[a]
-        else:
-            total += one[b] - neither[b]
-        return np.float32(total)
+            none += neither[v]
+        differs = one[value] - neither[value]
+        return np.float32(none + differs), np.float32(differs), np.float32(both[value] - differs)
 
     def pair_score(self, num, code, member):
         base = 0.0
         for f in range(self.features):
             base += self.weights[f]
-        score = np.float32(base)
+        start, unary = np.float32(base), np.float32(0)
+        for s in range(len(self.widths)):
+            start += self.lookups(s, code[s])[0]
+            unary += self.lookups(s, member.code[s])[1]
+        score = start + unary
         for f in range(self.features):
             score += np.float32(self.model.sign * self.weights[f]) * abs(num[f] - member.num[f])
         for s in range(len(self.widths)):
-            score += self.cell(s, code[s], member.code[s])
+            if code[s] and code[s] == member.code[s]:
+                score += self.lookups(s, code[s])[2]
         return score
 
     def root_score(self, num):
@@ -207,7 +210,7 @@ class SlowLinker:
         normal, normal_member = best[NORMAL_SIDE]
         other, other_member = best[OTHER_SIDE]
         score = np.float32(np.inf) if normal_member is None else max(other, root) - normal
-        self.count(part, cluster, time, score, verdict)
+        self.count(part, cluster, time, score, label, verdict)
 
         if conf.referent_window:
             member = Member(
@@ -279,7 +282,7 @@ class SlowLinker:
         part.hand = (part.hand + 1) % conf.max_clusters
         return part.slots[part.hand - 1]
 
-    def count(self, part, cluster, time, score, verdict):
+    def count(self, part, cluster, time, score, label, verdict):
         if cluster.forgotten:
             part.unsummed += 1
             return
@@ -288,7 +291,9 @@ class SlowLinker:
         else:
             cluster.joined = True
         cluster.records += 1
-        cluster.anomalous += verdict != NORMAL
+        if verdict != NORMAL:
+            cluster.anomalous += 1
+            cluster.alarm, cluster.alarm_tick = label, self.tick
         cluster.last_tick, cluster.last_time = self.tick, time
         cluster.top_score = max(cluster.top_score, score)
 
@@ -360,6 +365,8 @@ class SlowLinker:
                     "label": "novel" if label == NOVEL_LABEL else names[label],
                     "records": sum(c.records for c in parts),
                     "anomalous": sum(c.anomalous for c in parts),
+                    "alarm": self.alarm_name(parts, names),
+                    "alarm_tick": max(c.alarm_tick for c in parts),
                     "first_tick": first.first_tick,
                     "last_tick": last.last_tick,
                     "first_time": first.first_time,
@@ -368,6 +375,13 @@ class SlowLinker:
                 }
             )
         return rows
+
+    def alarm_name(self, parts, names):
+        """What the last anomalous record was taken for."""
+        last = max(parts, key=lambda c: c.alarm_tick)
+        if last.alarm_tick < 0:
+            return ""
+        return "novel" if last.alarm == NOVEL_LABEL else names[last.alarm]
 
     def counters(self):
         window = [m for part in self.partitions for m in part.window]

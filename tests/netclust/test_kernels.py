@@ -30,20 +30,24 @@ def random_problem(seed: int, n: int = 60, features: int = 6, widths: tuple[int,
 
 
 def folded(w, layout, sign):
-    cells = layout.width**2
-    offset = np.concatenate([[0], np.cumsum(cells)])[: len(cells)].astype(np.int64)
-    slope, tables = np.zeros(layout.features, np.float32), np.zeros(int(cells.sum()), np.float32)
-    base = score.fold(w, layout.features, sign, layout.at, layout.width, offset, slope, tables)
-    return np.float32(base), slope, tables, offset
+    offset = np.concatenate([[0], np.cumsum(layout.width)])[: len(layout.width)].astype(np.int64)
+    slope = np.zeros(layout.features, np.float32)
+    lookups = [np.zeros(int(layout.width.sum()), np.float32) for _ in range(3)]
+    base = score.fold(w, layout.features, sign, layout.at, layout.width, offset, slope, *lookups)
+    return score.Scorer(np.float32(base), slope, *lookups, offset)
 
 
 def kernel_scores(x_num, x_code, num, code, w, layout, sign, lo=0, hi=None):
-    base, slope, tables, offset = folded(w, layout, sign)
+    scorer = folded(w, layout, sign)
     hi = num.shape[1] if hi is None else hi
     acc = np.zeros(hi - lo + score.LANES, np.float32)
     num, code = score.columns(num.T), score.columns(code.T)
-    rows = offset + x_code.astype(np.int64) * layout.width
-    score.score_referents(x_num, rows, base, slope, tables, layout.width, num, code, lo, hi, acc)
+    unary = np.array([score.unary_part(code, k, scorer) for k in range(code.shape[1])], np.float32)
+    start, matches = scorer.base, np.zeros(len(code), np.float32)
+    for s, c in enumerate(x_code):
+        start += scorer.own[scorer.offset[s] + c]
+        matches[s] = scorer.match[scorer.offset[s] + c]
+    score.score_referents(x_num, x_code, start, matches, scorer.slope, num, code, unary, lo, hi, acc)
     return acc[: hi - lo]
 
 

@@ -7,17 +7,14 @@ import numpy as np
 from netclust.similarity import WeightLayout, pair_features
 
 
-def table_entry(w, at, values, a, c):
-    """One cell of a folded table, from the indicator weights, in the kernel's order of additions."""
+def lookups(w, at, values, dtype):
+    """own, other and match of one coded attribute, from its indicator weights, in the kernel's order of additions."""
     neither = 0.0
     for v in range(values):
         neither += w[at + 3 * v + 2]
-    own = w[at + 3 * (c - 1) + 1] - w[at + 3 * (c - 1) + 2] if c else 0.0
-    if a == 0:
-        return neither + own
-    if a == c:
-        return neither + own + w[at + 3 * (c - 1)]
-    return neither + own + (w[at + 3 * (a - 1) + 1] - w[at + 3 * (a - 1) + 2])
+    both, one, none = (np.array([w[at + 3 * v + k] for v in range(values)]) for k in range(3))
+    own = [neither, *(neither + (one - none))]
+    return np.array(own, dtype), np.array([0, *(one - none)], dtype), np.array([0, *(both - (one - none))], dtype)
 
 
 def scores(x_num, x_code, num, code, w, layout: WeightLayout, sign, dtype):
@@ -25,12 +22,18 @@ def scores(x_num, x_code, num, code, w, layout: WeightLayout, sign, dtype):
     base = 0.0
     for f in range(layout.features):
         base += w[f]
-    acc = np.full(num.shape[1], base, dtype)
+    folded = [lookups(w, layout.at[s], width - 1, dtype) for s, width in enumerate(layout.widths)]
+    start = dtype(base)
+    unary = np.zeros(num.shape[1], dtype)
+    for s, (own, other, _) in enumerate(folded):
+        start += own[x_code[s]]
+        unary += other[code[s]]
+    acc = start + unary
     for f in range(layout.features):
         acc += dtype(sign * w[f]) * np.abs(x_num[f].astype(dtype) - num[f].astype(dtype))
-    for s, width in enumerate(layout.widths):
-        row = [table_entry(w, layout.at[s], width - 1, a, int(x_code[s])) for a in range(width)]
-        acc += np.array(row, dtype)[code[s]]
+    for s, (_, _, match) in enumerate(folded):
+        if x_code[s]:
+            acc += np.where(code[s] == x_code[s], match[x_code[s]], dtype(0))
     return acc
 
 

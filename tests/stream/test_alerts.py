@@ -19,8 +19,8 @@ FUZZ = settings(max_examples=2000 if os.environ.get("NETCLUST_LONG") else 150, d
 
 def cluster(ident: int, records: int, anomalous: int) -> ClusterSummary:
     return ClusterSummary(
-        id=ident, label=f"kind {ident}", records=records, anomalous=anomalous, first_tick=ident, last_tick=ident + 9,
-        first_time=100 + ident, last_time=200 + ident, top_score=ident / 2,
+        id=ident, label="normal", records=records, anomalous=anomalous, alarm=f"kind {ident}", alarm_tick=ident,
+        first_tick=ident, last_tick=ident + 9, first_time=100 + ident, last_time=200 + ident, top_score=ident / 2,
     )  # fmt: skip
 
 
