@@ -23,6 +23,7 @@ test: $(READY)
 
 test-long: $(READY)
 	NETCLUST_LONG=1 $(BIN)/python -m pytest
+	$(BIN)/python benchmarks/replicate.py
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -58,7 +58,8 @@ class Evaluation:
         unseen = self.truth & np.array([name not in trained for name in self.label_names], np.bool_)
         category = self.linker.model.encoding.schema.category_of
         groups = np.array([category.get(name, "") for name in self.label_names], object)
-        absent = {name: {"records": 0, "detection_rate": None} for name in sorted(set(category.values()))}
+        found = detection_by(anomalous, groups)
+        categories = {name: found.get(name, {}) for name in sorted(set(category.values()))}
         return {
             "accuracy": d.accuracy,
             "precision": d.precision,
@@ -70,7 +71,8 @@ class Evaluation:
             "detection_at_fpr": {f"{r:g}": detection_at(score, self.truth, r) for r in FALSE_POSITIVE_RATES},
             "unseen_detection_rate": float(anomalous[unseen].mean()) if unseen.any() else None,
             "unseen_records": int(unseen.sum()),
-            "per_category": absent | detection_by(anomalous, groups),
+            "per_category": {name: of.get("detection_rate") for name, of in categories.items()},
+            "per_category_records": {name: of.get("records", 0) for name, of in categories.items()},
             "per_class": detection_by(anomalous, np.where(self.truth, self.label_names, "")),
             "true_positives": d.true_positives,
             "false_positives": d.false_positives,

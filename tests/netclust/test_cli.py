@@ -570,6 +570,6 @@ def test_a_csv_with_its_own_schema_needs_code(run: Any, tmp_path: Path) -> None:
     found = json.loads((tmp_path / "out.json").read_bytes())
     assert found["records"] == 500
     assert found["auc"] > 0.8
-    assert found["per_category"]["break_in"]["records"] == found["per_class"]["forced"]["records"] > 50
+    assert found["per_category_records"]["break_in"] == found["per_class"]["forced"]["records"] > 50
     info = json.loads(run("info", tmp_path / "doors.model", "--json", "-").out)
     assert (info["schema"], info["numeric"], info["coded"]) == ("doors", ["seconds"], {"night": 1, "badge": 3})

@@ -1,0 +1,72 @@
+"""What README and documents show must run as it is shown."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from netclust.cli import main
+from netclust.models.params import TrainParams
+from netclust.schema import load_schema, parse_schema
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_the_second_record_format_needs_only_its_schema_file(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(ROOT / "examples" / "doors.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    judged = [float(share) for share in re.findall(r"([\d.]+)% judged rightly", printed)]
+    assert min(judged) > 85
+    assert "night_visit" in printed
+
+
+def test_the_python_of_the_readme_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("demo").mkdir()
+    main_ok(["simulate", "records", "-o", "demo/past.txt", "--records", "3000", "--seed", "1"])
+    main_ok(["simulate", "records", "-o", "demo/today.txt", "--records", "2000", "--seed", "2", "--day", "1"])
+    code = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert code
+    exec(compile(code[0], "README.md", "exec"), {})  # noqa: S102 (our own file)
+    assert "anomalous" in capsys.readouterr().out
+    assert Path("state.safetensors").stat().st_size > 0
+
+
+def main_ok(args: list[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(args)
+    assert stopped.value.code == 0
+
+
+def test_the_schema_in_the_guide_is_one() -> None:
+    text = (ROOT / "docs" / "schema.md").read_text()
+    (toml,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    assert parse_schema(toml).name == load_schema(ROOT / "examples" / "doors.toml").name
+
+
+def test_every_parameter_is_in_its_guide_with_its_default() -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", (ROOT / "docs" / "parameters.md").read_text(), re.MULTILINE))
+    shown = {name: default.strip('`"') for name, default in rows.items()}
+    actual = {name: getattr(TrainParams(), name) for name in TrainParams.__struct_fields__}
+    assert shown == {name: "none" if value is None else str(value) for name, value in actual.items()}
+
+
+def test_links_in_the_documents_lead_somewhere() -> None:
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("deploy/*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_no_file_of_the_repository_names_a_machine_or_a_registry() -> None:
+    files = subprocess.run(["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True, check=False).stdout
+    for name in files.split():
+        path = ROOT / name
+        if path.is_file() and path.suffix in {".py", ".md", ".toml", ".txt", ".sh", ".json", ""}:
+            text = path.read_text(errors="replace")
+            assert not re.search(r"(?<![\w.])/(?:work|farm|home|root)/|pypi\.org|files\.pythonhosted", text), name
