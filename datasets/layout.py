@@ -21,7 +21,7 @@ from netclust.errors import InputError
 from netclust.kernels import parse
 from netclust.schema import Attribute, Schema
 
-_SCALE = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1, "iso": 0}
+_SCALE = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1, "iso": 1}
 _ARFF_ATTRIBUTE = re.compile(r"@attribute\s+('[^']*'|\"[^\"]*\"|[^\s{]+)", re.IGNORECASE)
 _MAX_HEADER_BYTES = 1 << 20
 
@@ -60,6 +60,11 @@ class Layout:
         """Columns that are kept as text."""
         present = {a.name for a in self.columns if a is not None}
         return [a.name for a in self.schema.context if a.name in present]
+
+    @property
+    def iso_times(self) -> bool:
+        """Whether the time column is ISO 8601 text."""
+        return any(a is not None and a.role == "time" and a.unit == "iso" for a in self.columns)
 
     def plan(self, max_values: int, max_line: int) -> parse.Plan:
         """What the kernel needs to know."""

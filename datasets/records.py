@@ -199,6 +199,7 @@ class _Sink:
         self.schema = schema
         self.layout = layout
         self.plan = layout.plan(MAX_VALUES, MAX_LINE_BYTES)
+        self.iso = True if layout.iso_times else None
         numbers = len(schema.numeric) + len(layout.binary)
         self.out = parse.Columns(
             num=np.zeros((rows, numbers)),
@@ -215,17 +216,14 @@ class _Sink:
 
     def run(self, buffer: NDArray[np.uint8], start: int, end: int, row: int) -> NDArray[np.int64]:
         """Parse what fits, behind the rows that are there."""
-        parse.parse_lines(buffer, start, end, row, self.plan, self.table, self.out, self.result)
+        parse.parse_lines(buffer, start, end, row, self.plan, self.iso, self.table, self.out, self.result)
         return self.result
 
     def grow(self) -> None:
         """Twice the room for symbols."""
         old = self.table
         self.table = _empty_interner(len(old.counts) - 2, 2 * len(old.slots))
-        arena = old.arena
-        for entry in range(int(old.counts[-2])):
-            args = (arena, old.offset[entry], int(old.length[entry]), int(old.column[entry]))
-            parse.intern(*args, self.table, MAX_VALUES)
+        parse.copy_symbols(old, self.table, MAX_VALUES)
 
     def take(self, buffer: NDArray[np.uint8], rows: int) -> Table:
         """Copy the parsed rows out as a table."""

@@ -179,8 +179,6 @@ class Linker:
         verdicts: Verdicts,
     ) -> None:
         """Run the kernel over records start..stop, partition by partition."""
-        if start == stop:
-            return
         out = kernels.Links(**{f.name: getattr(verdicts, f.name) for f in fields(Verdicts)})
         count = self.config.partitions
         rows = np.arange(start, stop, dtype=np.int64)

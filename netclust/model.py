@@ -98,13 +98,15 @@ class Model:
     @cached_property
     def scorer(self) -> Scorer:
         """The weights in the form that kernels use."""
-        from netclust.kernels.score import Scorer, fold
+        from netclust.kernels.score import Scorer, fold_weights
 
         layout = self.layout
         offset = np.concatenate([[0], np.cumsum(layout.width)])[: len(layout.width)].astype(np.int64)
         slope = np.zeros(layout.features, np.float32)
         own, other, match = (np.zeros(int(layout.width.sum()), np.float32) for _ in range(3))
-        base = fold(self.w, layout.features, self.sign, layout.at, layout.width, offset, slope, own, other, match)
+        base = fold_weights(
+            self.w, layout.features, self.sign, layout.at, layout.width, offset, slope, own, other, match
+        )
         return Scorer(np.float32(base), slope, own, other, match, offset)
 
     def root_scores(self, batch: Batch) -> NDArray[np.float32]:

@@ -11,7 +11,7 @@ from netclust import container
 from netclust.container import Arrays
 from netclust.errors import ModelError
 from netclust.kernels import link as kernels
-from netclust.kernels.score import LANES, columns, unary_part
+from netclust.kernels.score import LANES, columns, unary_parts
 from netclust.model import Model
 
 NANOSECONDS = 1_000_000_000
@@ -96,11 +96,10 @@ def new_references(model: Model) -> kernels.References:
     ref = model.reference
     normal = model.encoding.label_table().is_normal[ref.label]
     code = columns(ref.code)
-    unary = np.array([unary_part(code, k, model.scorer) for k in range(code.shape[1])], np.float32)
     return kernels.References(
         num=columns(ref.num),
         code=code,
-        unary=unary,
+        unary=unary_parts(code, model.scorer),
         label=ref.label.copy(),
         side=np.where(normal, kernels.NORMAL_SIDE, kernels.OTHER_SIDE).astype(np.uint8),
         cluster=ref.label.astype(np.int64),

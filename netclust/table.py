@@ -124,10 +124,14 @@ def _hashes(schema: Schema, columns: Mapping[str, Sequence[Any] | NDArray[Any]],
     key = schema.with_role("key")
     if key is None or key.name not in columns:
         return np.zeros(n, np.uint64)
-    from netclust.kernels.parse import fnv1a
+    from netclust.kernels.parse import hash_texts
 
-    texts = [np.frombuffer(str(value).encode(), np.uint8) for value in columns[key.name]]
-    return np.array([fnv1a(text, 0, len(text), 0) for text in texts], np.uint64)
+    texts = [str(value).encode() for value in columns[key.name]]
+    lengths = np.array([len(text) for text in texts], np.int64)
+    hashes = np.zeros(n, np.uint64)
+    spans = np.stack([np.cumsum(lengths) - lengths, lengths], axis=1)
+    hash_texts(np.frombuffer(b"".join(texts), np.uint8).copy(), spans, hashes)
+    return hashes
 
 
 def _intern(text: NDArray[np.str_]) -> tuple[NDArray[np.int32], list[str]]:

@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# No test asserts a time, and no run depends on what an earlier one left behind.
+settings.register_profile("netclust", deadline=None, database=None)
+settings.load_profile("netclust")
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -6,6 +6,7 @@ numba refuses to import a cached function where nothing is writable.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 import tempfile
@@ -40,9 +41,18 @@ def _writable(folder: Path) -> bool:
         return False
 
 
+def _source_version() -> str:
+    """A name for the state of the kernels: numba does not notice when a kernel that another one calls has changed."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
 def choose_cache() -> Path | None:
     """The folder for compiled kernels, or None to run uncached."""
-    return next((folder for folder in _candidates() if _writable(folder)), None)
+    version = _source_version()
+    return next((folder / version for folder in _candidates() if _writable(folder / version)), None)
 
 
 CACHE_FOLDER = choose_cache()
@@ -66,6 +76,15 @@ if CACHE_FOLDER is not None:
 
 def kernel(function: Function) -> Function:
     """Compile: nopython, GIL released, cached where possible; never fastmath, so that results are exact."""
-    compile_it: Any = numba.njit(nogil=True, cache=CACHE_FOLDER is not None, error_model="numpy")
-    compiled: Function = compile_it(function)
+    return _compiled(function, cache=CACHE_FOLDER is not None)
+
+
+def inner(function: Function) -> Function:
+    """Compile as a part of other kernels: cannot be called from Python, needs no entry and no cache of its own."""
+    return _compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+def _compiled(function: Function, **options: bool) -> Function:
+    loosely_typed: Any = numba
+    compiled: Function = loosely_typed.njit(nogil=True, error_model="numpy", **options)(function)
     return compiled

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.kernels.jit import kernel
+from netclust.kernels.jit import inner, kernel
 from netclust.kernels.score import best_two, score_referents
 
 # A member's side: not (yet) to be linked to, normal, not normal.
@@ -127,13 +127,13 @@ class Links(NamedTuple):
     parent_seq: NDArray[np.uint64]
 
 
-@kernel
-def side_of(label: int, is_normal: Any) -> int:
+@inner
+def side_of(label: Any, is_normal: Any) -> Any:
     """The side of a label; what hangs on the root is not normal."""
     return NORMAL_SIDE if label >= 0 and is_normal[label] else OTHER_SIDE
 
 
-@kernel
+@inner
 def reveal(win: Any, cursor: Any, conf: Any, is_normal: Any) -> None:
     """True labels that have waited for their delay come into force (visible to record j if j - i > delay)."""
     cursor[REVEALED] = max(cursor[REVEALED], cursor[PUSHED] - (cursor[END] - cursor[START]))
@@ -150,8 +150,8 @@ def reveal(win: Any, cursor: Any, conf: Any, is_normal: Any) -> None:
             cursor[TRUSTED] -= 1
 
 
-@kernel
-def mature(win: Any, clusters: Any, cursor: Any, conf: Any, is_normal: Any, now: int) -> None:
+@inner
+def mature(win: Any, clusters: Any, cursor: Any, conf: Any, is_normal: Any, now: Any) -> None:
     """Members that drew no alarm for a stretch of traffic time become trusted normal, up to a share of the window.
 
     In order of arrival: one that is too young holds up those behind it; one without a time is passed over.
@@ -172,7 +172,7 @@ def mature(win: Any, clusters: Any, cursor: Any, conf: Any, is_normal: Any, now:
         cursor[MATURED] += 1
 
 
-@kernel
+@inner
 def open_cluster(clusters: Any, cursor: Any, conf: Any) -> Any:
     """(id, slot) of a new cluster. A slot is taken from one that nothing joined since the hand last passed."""
     ident = conf.classes + cursor[NEXT_CLUSTER] * conf.partitions + conf.partition
@@ -196,9 +196,9 @@ def open_cluster(clusters: Any, cursor: Any, conf: Any) -> Any:
     return ident, hand
 
 
-@kernel
+@inner
 def summarise(
-    clusters: Any, cursor: Any, ident: int, slot: int, tick: int, time: int, score: Any, label: Any, bad: bool
+    clusters: Any, cursor: Any, ident: Any, slot: Any, tick: Any, time: Any, score: Any, label: Any, bad: bool
 ) -> None:
     """Count a record in its cluster's summary, unless the summary was given up."""
     if clusters.ident[slot] != ident:
@@ -219,7 +219,7 @@ def summarise(
     clusters.top_score[slot] = max(clusters.top_score[slot], score)
 
 
-@kernel
+@inner
 def make_room(win: Any, cursor: Any) -> None:
     """Move the live members to the front of the buffer."""
     start, end = cursor[START], cursor[END]
@@ -251,7 +251,7 @@ def make_room(win: Any, cursor: Any) -> None:
 @kernel
 def link_records(
     index: Any,
-    first_tick: int,
+    first_tick: Any,
     records: Any,
     scorer: Any,
     refs: Any,
@@ -267,6 +267,7 @@ def link_records(
     """Link the records `index` of a batch, in order, and append them to the window; a record sees the earlier ones."""
     M = len(refs.label)
     kept = conf.referent_window + conf.gap
+    none: Any = np.int64(0)
     for i in index:
         tick = first_tick + i
         x = records.num[i]
@@ -284,17 +285,26 @@ def link_records(
             unary += scorer.other[value]
             matches[s] = scorer.match[value]
 
-        score_referents(x, codes, start, matches, scorer.slope, refs.num, refs.code, refs.unary, 0, M, acc)
-        normal, normal_at, other, other_at = best_two(acc, refs.side, 0, M)
-        hi = cursor[END] - conf.gap
-        lo = max(hi - conf.referent_window, cursor[START])
-        if hi > lo and (not conf.whole or cursor[PUSHED] >= kept):
-            score_referents(x, codes, start, matches, scorer.slope, win.num, win.code, win.unary, lo, hi, acc)
-            n2, n2_at, o2, o2_at = best_two(acc, win.side, lo, hi - lo)
-            if n2 > normal:  # references are older and win ties
-                normal, normal_at = n2, M + n2_at
-            if o2 > other:
-                other, other_at = o2, M + o2_at
+        normal = other = np.float32(-np.inf)
+        normal_at = other_at = -1
+        for part in range(2):  # one call site: the compiler takes half as long
+            if part == 0:
+                num, code, own, side = refs.num, refs.code, refs.unary, refs.side
+                lo, hi, first = none, M, none
+            else:
+                num, code, own, side = win.num, win.code, win.unary, win.side
+                hi, first = cursor[END] - conf.gap, M
+                lo = max(hi - conf.referent_window, cursor[START])
+                if conf.whole and cursor[PUSHED] < kept:
+                    break
+            if hi <= lo:
+                continue
+            score_referents(x, codes, start, matches, scorer.slope, num, code, own, lo, hi, acc)
+            n_best, n_at, o_best, o_at = best_two(acc, side, lo, hi - lo)
+            if n_best > normal:  # references are older and win ties
+                normal, normal_at = n_best, first + n_at
+            if o_best > other:
+                other, other_at = o_best, first + o_at
 
         root = records.root[i]
         best, at = other, other_at
@@ -323,9 +333,9 @@ def link_records(
             event, origin = win.event[at], win.origin[at]
             out.parent_source[i] = win.source[at]
             out.parent_seq[i] = win.seq[at]
-        side = side_of(label, is_normal)
+        own_side = side_of(label, is_normal)
         verdict = NORMAL
-        if side != NORMAL_SIDE:
+        if own_side != NORMAL_SIDE:
             verdict = NOVEL if label == NOVEL_LABEL else KNOWN_ATTACK
 
         score = np.float32(np.inf)
@@ -362,7 +372,7 @@ def link_records(
         win.unary[end] = unary
         win.label[end] = label
         win.truth[end] = records.label[i]
-        win.side[end] = WITHHELD if conf.mature_after >= 0 and side == NORMAL_SIDE else side
+        win.side[end] = WITHHELD if conf.mature_after >= 0 and own_side == NORMAL_SIDE else own_side
         win.trusted[end] = 0
         win.event[end] = event
         win.origin[end] = origin

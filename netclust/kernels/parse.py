@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.kernels.jit import kernel
+from netclust.kernels.jit import inner, kernel
 
 # What a column is.
 SKIP, NUMBER, INTEGER, SYMBOL, TEXT, TIME = range(6)
@@ -23,6 +23,7 @@ DONE, BAD_LINE, GROW, FULL = range(4)
 COLUMNS, NOT_A_NUMBER, OUT_OF_RANGE, NOT_INTEGER, TOO_LONG, NOT_A_TIME, LONG_LINE, SPARSE = range(8)
 
 MAX_SYMBOL_BYTES = 255
+NO_SEED = np.int64(0)
 MAX_POWER = 99_999_999  # of ten, as written; more than a line has digits
 
 # Slots of the result array.
@@ -40,7 +41,7 @@ class Plan(NamedTuple):
     required: int
     delimiter: int
     comment: int  # what begins a comment line in ARFF, 0 in CSV
-    time_scale: int  # nanoseconds, 0 for ISO 8601
+    time_scale: int  # nanoseconds
     key_column: int
     max_values: int
     max_line: int
@@ -70,8 +71,8 @@ class Columns(NamedTuple):
     scratch: NDArray[np.uint8]  # a symbol without its doubled quotes
 
 
-@kernel
-def fnv1a(buf: Any, start: int, length: int, seed: int) -> Any:
+@inner
+def fnv1a(buf: Any, start: Any, length: Any, seed: Any) -> Any:
     """64-bit FNV-1a of some bytes, after one step over `seed`."""
     h = (np.uint64(0xCBF29CE484222325) ^ np.uint64(seed)) * np.uint64(0x100000001B3)
     for i in range(start, start + length):
@@ -79,8 +80,8 @@ def fnv1a(buf: Any, start: int, length: int, seed: int) -> Any:
     return h ^ (h >> np.uint64(32))
 
 
-@kernel
-def intern(buf: Any, start: int, length: int, col: int, table: Any, max_values: int) -> Any:
+@inner
+def intern(buf: Any, start: Any, length: Any, col: Any, table: Any, max_values: Any) -> Any:
     """The id of a symbol of that column: 1 and up, 0 if the column is full, -1 if the table must grow first."""
     h = fnv1a(buf, start, length, col + 1)
     mask = len(table.slots) - 1
@@ -121,7 +122,23 @@ def intern(buf: Any, start: int, length: int, col: int, table: Any, max_values: 
 
 
 @kernel
-def parse_number(buf: Any, start: int, end: int) -> Any:
+def hash_texts(buf: Any, spans: Any, out: Any) -> None:
+    """The key hashes of some spans (start, length) of a buffer."""
+    for k in range(len(spans)):
+        out[k] = fnv1a(buf, spans[k, 0], spans[k, 1], NO_SEED)
+
+
+@kernel
+def copy_symbols(old: Any, table: Any, max_values: Any) -> None:
+    """Intern all symbols of one table in another, larger one: ids stay as they are."""
+    for entry in range(old.counts[len(old.counts) - 2]):
+        intern(
+            old.arena, old.offset[entry], np.int64(old.length[entry]), np.int64(old.column[entry]), table, max_values
+        )
+
+
+@inner
+def parse_number(buf: Any, start: Any, end: Any) -> Any:
     """(value, ok) of decimal text. Exact up to 15 digits, within an ulp or two beyond."""
     i = start
     negative = False
@@ -186,8 +203,8 @@ def parse_number(buf: Any, start: int, end: int) -> Any:
     return value, np.isfinite(value)
 
 
-@kernel
-def parse_time(buf: Any, start: int, end: int, scale: int) -> Any:
+@inner
+def parse_time(buf: Any, start: Any, end: Any, scale: Any) -> Any:
     """Nanoseconds of a decimal number of units of `scale` nanoseconds, exact; -1 if it is not one, or negative."""
     whole = np.int64(0)
     i = start
@@ -209,8 +226,8 @@ def parse_time(buf: Any, start: int, end: int, scale: int) -> Any:
     return total if i == end else -1
 
 
-@kernel
-def parse_digits(buf: Any, start: int, end: int, count: int) -> Any:
+@inner
+def parse_digits(buf: Any, start: Any, end: Any, count: Any) -> Any:
     """The number of exactly `count` digits, -1 if they are not there."""
     if start + count > end:
         return -1
@@ -222,12 +239,13 @@ def parse_digits(buf: Any, start: int, end: int, count: int) -> Any:
     return value
 
 
-@kernel
-def parse_iso_time(buf: Any, start: int, end: int) -> Any:
+@inner
+def parse_iso_time(buf: Any, start: Any, end: Any) -> Any:
     """Nanoseconds of an ISO 8601 date and time, UTC unless it names a zone; -1 if it is not one from 1970 to 2261."""
-    year = parse_digits(buf, start, end, 4)
-    month = parse_digits(buf, start + 5, end, 2)
-    day = parse_digits(buf, start + 8, end, 2)
+    two = np.int64(2)  # a literal would compile parse_digits once for each value
+    year = parse_digits(buf, start, end, np.int64(4))
+    month = parse_digits(buf, start + 5, end, two)
+    day = parse_digits(buf, start + 8, end, two)
     if not (1970 <= year <= 2261 and 1 <= month <= 12 and day >= 1 and buf[start + 4] == 45 and buf[start + 7] == 45):
         return -1
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
@@ -238,12 +256,12 @@ def parse_iso_time(buf: Any, start: int, end: int) -> Any:
     hour, minute, second, fraction, zone = 0, 0, 0, 0, 0
     i = start + 10
     if i < end:
-        hour, minute = parse_digits(buf, i + 1, end, 2), parse_digits(buf, i + 4, end, 2)
+        hour, minute = parse_digits(buf, i + 1, end, two), parse_digits(buf, i + 4, end, two)
         if not (buf[i] in (84, 116, 32) and 0 <= hour <= 23 and 0 <= minute <= 59 and buf[i + 3] == 58):
             return -1
         i += 6
         if i < end and buf[i] == 58:
-            second = parse_digits(buf, i + 1, end, 2)
+            second = parse_digits(buf, i + 1, end, two)
             if not 0 <= second <= 60:
                 return -1
             i += 3
@@ -258,11 +276,11 @@ def parse_iso_time(buf: Any, start: int, end: int) -> Any:
             i += 1
         elif i < end and buf[i] in (43, 45):
             sign = 1 if buf[i] == 43 else -1
-            hours, minutes = parse_digits(buf, i + 1, end, 2), 0
+            hours, minutes = parse_digits(buf, i + 1, end, two), 0
             i += 3
             if i < end:
                 i += buf[i] == 58
-                minutes = parse_digits(buf, i, end, 2)
+                minutes = parse_digits(buf, i, end, two)
                 i += 2
             if not (0 <= hours <= 23 and 0 <= minutes <= 59):
                 return -1
@@ -273,8 +291,8 @@ def parse_iso_time(buf: Any, start: int, end: int) -> Any:
     return seconds * 1_000_000_000 + fraction if seconds >= 0 else -1
 
 
-@kernel
-def count_columns(buf: Any, start: int, end: int, delimiter: int) -> int:
+@inner
+def count_columns(buf: Any, start: Any, end: Any, delimiter: Any) -> Any:
     """Columns of one line, quotes respected."""
     columns = 1
     quote = 0
@@ -300,8 +318,8 @@ def count_columns(buf: Any, start: int, end: int, delimiter: int) -> int:
     return columns
 
 
-@kernel
-def unquote(buf: Any, start: int, end: int, quote: int, scratch: Any) -> int:
+@inner
+def unquote(buf: Any, start: Any, end: Any, quote: Any, scratch: Any) -> Any:
     """Copy a value to `scratch` with single quotes for doubled ones; its length, or the first that does not fit."""
     length = 0
     i = start
@@ -313,8 +331,13 @@ def unquote(buf: Any, start: int, end: int, quote: int, scratch: Any) -> int:
 
 
 @kernel
-def parse_lines(buf: Any, start: int, end: int, row: int, plan: Any, table: Any, out: Any, result: Any) -> None:
-    """Parse the whole lines of buf[start:end] into `out` from `row` on; `result` tells what happened."""
+def parse_lines(
+    buf: Any, start: Any, end: Any, row: Any, plan: Any, iso: Any, table: Any, out: Any, result: Any
+) -> None:
+    """Parse the whole lines of buf[start:end] into `out` from `row` on; `result` tells what happened.
+
+    `iso` is None unless times are ISO 8601: a branch on None is dropped before compiling, and that parser is large.
+    """
     columns = len(plan.kind)
     rows = len(out.time)
     result[:] = 0
@@ -417,16 +440,16 @@ def parse_lines(buf: Any, start: int, end: int, row: int, plan: Any, table: Any,
                 out.text[row, dest, 0] = begin
                 out.text[row, dest, 1] = close - begin
             elif kind == TIME:
-                if plan.time_scale == 0:
-                    time = parse_iso_time(buf, begin, close)
-                else:
+                if iso is None:
                     time = parse_time(buf, begin, close, plan.time_scale)
+                else:
+                    time = parse_iso_time(buf, begin, close)
                 if time < 0:
                     reason = NOT_A_TIME
                     break
                 out.time[row] = time
             if column == plan.key_column:
-                out.key[row] = fnv1a(buf, begin, close - begin, 0)
+                out.key[row] = fnv1a(buf, begin, close - begin, NO_SEED)
             column += 1
             if at >= stop:
                 break

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.kernels.jit import kernel
+from netclust.kernels.jit import inner
 
 LANES = 32
 """Scoring goes in whole vectors: columns and `acc` reach LANES - 1 beyond the last referent, with any valid content."""
@@ -39,6 +39,14 @@ class Scorer(NamedTuple):
     offset: NDArray[np.int64]
 
 
+def unary_parts(code: NDArray[np.uint16], scorer: Scorer) -> NDArray[np.float32]:
+    """unary(a) of every referent (a column each)."""
+    unary = np.zeros(code.shape[1], np.float32)
+    for s, codes in enumerate(code):
+        unary += scorer.other[scorer.offset[s] + codes]
+    return unary
+
+
 def columns(rows: NDArray[Any]) -> NDArray[Any]:
     """Records turned into referents: one column each, LANES more behind them."""
     turned = np.zeros((rows.shape[1], len(rows) + LANES), rows.dtype)
@@ -46,16 +54,7 @@ def columns(rows: NDArray[Any]) -> NDArray[Any]:
     return turned
 
 
-@kernel
-def unary_part(code: Any, k: int, scorer: Any) -> Any:
-    """unary(a) of the referent in column k."""
-    total = scorer.base - scorer.base  # a zero of the scorer's own precision
-    for s in range(len(code)):
-        total += scorer.other[scorer.offset[s] + code[s, k]]
-    return total
-
-
-@kernel
+@inner
 def score_referents(
     x: Any,
     codes: Any,
@@ -65,8 +64,8 @@ def score_referents(
     num: Any,
     code: Any,
     unary: Any,
-    lo: int,
-    hi: int,
+    lo: Any,
+    hi: Any,
     acc: Any,
 ) -> None:
     """acc[k] = score of a record (numbers x, codes, start(x), matches of its codes) with referent lo + k."""
@@ -103,8 +102,8 @@ def score_referents(
             acc[k] += bonus if others[k] == c else zero
 
 
-@kernel
-def best_link(acc: Any, n: int) -> Any:
+@inner
+def best_link(acc: Any, n: Any) -> Any:
     """(score, position) of the first maximum of acc[:n]; (-inf, -1) if there is none."""
     best = np.float32(-np.inf)
     at = -1
@@ -115,8 +114,8 @@ def best_link(acc: Any, n: int) -> Any:
     return best, at
 
 
-@kernel
-def best_two(acc: Any, side: Any, lo: int, n: int) -> Any:
+@inner
+def best_two(acc: Any, side: Any, lo: Any, n: Any) -> Any:
     """First maxima of the normal (side 1) and of the non-normal (side 2) referents lo.., in one pass."""
     normal = other = np.float32(-np.inf)
     normal_at = other_at = -1
@@ -132,8 +131,8 @@ def best_two(acc: Any, side: Any, lo: int, n: int) -> Any:
     return normal, normal_at, other, other_at
 
 
-@kernel
-def best_augmented(acc: Any, label: Any, lo: int, n: int, y: int, C: Any) -> Any:
+@inner
+def best_augmented(acc: Any, label: Any, lo: Any, n: Any, y: Any, C: Any) -> Any:
     """First maximum of score + C*[class differs] and first maximum among the same class (Algorithm 5, eq. 5.5)."""
     worst = right = -np.inf
     worst_at = right_at = -1
@@ -151,12 +150,12 @@ def best_augmented(acc: Any, label: Any, lo: int, n: int, y: int, C: Any) -> Any
     return worst, worst_at, right, right_at
 
 
-@kernel
-def fold(
+def fold_weights(
     w: Any, features: int, sign: int, at: Any, width: Any, offset: Any, slope: Any, own: Any, other: Any, match: Any
 ) -> Any:
     """Weights to scoring form: fills `slope` and the lookups, returns the base (phi_f = 1 + sign*|a-b|).
 
+    Plain Python, for use once a model; `fold` is the same for use in kernels.
     `w[at[s] + 3*(v-1) : ...]` are the weights AND, OR, NOR of value v of attribute s; code 0 has no bit set.
     """
     base = 0.0
@@ -176,3 +175,6 @@ def fold(
             other[offset[s] + v] = one - none
             match[offset[s] + v] = both - (one - none)
     return base
+
+
+fold = inner(fold_weights)

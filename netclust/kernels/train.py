@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.kernels.jit import kernel
+from netclust.kernels.jit import inner, kernel
 from netclust.kernels.score import LANES, best_augmented, fold, score_referents
 
 # Slots of the statistics array.
@@ -53,8 +53,8 @@ class Learned(NamedTuple):
     step: NDArray[np.int64]
 
 
-@kernel
-def add_arc(g: Any, scale: float, i: int, j: int, stream: Any, learned: Any, sign: int) -> None:
+@inner
+def add_arc(g: Any, scale: float, i: Any, j: Any, stream: Any, learned: Any, sign: Any) -> None:
     """g += scale * phi(i, j); i < 0 is the root."""
     features = len(stream.num)
     if i < 0:
@@ -79,7 +79,7 @@ def add_arc(g: Any, scale: float, i: int, j: int, stream: Any, learned: Any, sig
 
 
 @kernel
-def train_records(stream: Any, rule: Any, learned: Any, lo: int, hi: int, stats: Any) -> None:
+def train_records(stream: Any, rule: Any, learned: Any, lo: Any, hi: Any, stats: Any) -> None:
     """Learn from records lo..hi of the stream, in order; weights, averages and statistics are updated in place."""
     features = len(stream.num)
     coded = len(stream.code)
