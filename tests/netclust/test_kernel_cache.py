@@ -142,7 +142,8 @@ def test_a_change_in_a_kernel_leaves_the_compiled_ones_that_call_it(tmp_path: Pa
     places = []
     for _ in range(2):
         done = subprocess.run(
-            [sys.executable, "-c", program], cwd=tmp_path, env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+            [sys.executable, "-c", program], cwd=tmp_path,
+            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")},
             capture_output=True, text=True, check=True, timeout=120,
         )  # fmt: skip
         places.append(done.stdout)
