@@ -22,14 +22,11 @@ def main() -> None:
     test = read_table(nsl_kdd("KDDTest+"), kdd)
     linker = Linker(model, LinkerConfig.thesis(referent_window=100, delay=100))
     batch = model.encoding.encode(test, linker.labels)
-    linker.process(batch)
-    ours = len(batch) / best_of(lambda: Linker(model, linker.config).process(_known(batch, linker)), 5)
-
     names = [a.name for a in kdd.numeric]
     dicts = [dict(zip(names, row, strict=True)) for row in test.num.tolist()]
     truth = [bool(x) for x in ~linker.labels.is_normal[batch.label]]
 
-    def rate(make, records: int) -> float:
+    def river_rate(make, records: int) -> float:
         learner = make()
 
         def run() -> None:
@@ -39,10 +36,15 @@ def main() -> None:
 
         return records / timed(run)
 
-    forest_rate = max(rate(lambda: forest.ARFClassifier(n_models=10, seed=0), 1500) for _ in range(2))
-    logistic = max(
-        rate(lambda: preprocessing.StandardScaler() | linear_model.LogisticRegression(), 10_000) for _ in range(3)
-    )
+    known = _known(batch, linker)
+    # In turns, the best of each: the machine's bad moments then hit all three.
+    ours = logistic = forest_rate = 0.0
+    for _ in range(5):
+        ours = max(ours, len(batch) / best_of(lambda: Linker(model, linker.config).process(known), 3))
+        logistic = max(
+            logistic, river_rate(lambda: preprocessing.StandardScaler() | linear_model.LogisticRegression(), 10_000)
+        )
+        forest_rate = max(forest_rate, river_rate(lambda: forest.ARFClassifier(n_models=10, seed=0), 1000))
     save(
         "vs_river",
         {

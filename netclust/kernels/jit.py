@@ -80,8 +80,8 @@ def kernel(function: Function) -> Function:
 
 
 def inner(function: Function) -> Function:
-    """Compile as a part of other kernels: cannot be called from Python, needs no entry and no cache of its own."""
-    return _compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    """Compile as a part of other kernels: not kept in the cache on its own, since those that call it contain it."""
+    return _compiled(function, no_cfunc_wrapper=True)
 
 
 def _compiled(function: Function, **options: bool) -> Function:

@@ -248,6 +248,15 @@ def make_room(win: Any, cursor: Any) -> None:
     cursor[END] = n
 
 
+@inner
+def best_members(
+    x: Any, codes: Any, start: Any, matches: Any, slope: Any, members: Any, lo: Any, hi: Any, acc: Any
+) -> Any:
+    """The best normal and the best non-normal of the members lo..hi for one record: (score, position) of each."""
+    score_referents(x, codes, start, matches, slope, members.num, members.code, members.unary, lo, hi, acc)
+    return best_two(acc, members.side, lo, hi - lo)
+
+
 @kernel
 def link_records(
     index: Any,
@@ -285,26 +294,15 @@ def link_records(
             unary += scorer.other[value]
             matches[s] = scorer.match[value]
 
-        normal = other = np.float32(-np.inf)
-        normal_at = other_at = -1
-        for part in range(2):  # one call site: the compiler takes half as long
-            if part == 0:
-                num, code, own, side = refs.num, refs.code, refs.unary, refs.side
-                lo, hi, first = none, M, none
-            else:
-                num, code, own, side = win.num, win.code, win.unary, win.side
-                hi, first = cursor[END] - conf.gap, M
-                lo = max(hi - conf.referent_window, cursor[START])
-                if conf.whole and cursor[PUSHED] < kept:
-                    break
-            if hi <= lo:
-                continue
-            score_referents(x, codes, start, matches, scorer.slope, num, code, own, lo, hi, acc)
-            n_best, n_at, o_best, o_at = best_two(acc, side, lo, hi - lo)
+        normal, normal_at, other, other_at = best_members(x, codes, start, matches, scorer.slope, refs, none, M, acc)
+        hi = cursor[END] - conf.gap
+        lo = max(hi - conf.referent_window, cursor[START])
+        if hi > lo and (not conf.whole or cursor[PUSHED] >= kept):
+            n_best, n_at, o_best, o_at = best_members(x, codes, start, matches, scorer.slope, win, lo, hi, acc)
             if n_best > normal:  # references are older and win ties
-                normal, normal_at = n_best, first + n_at
+                normal, normal_at = n_best, M + n_at
             if o_best > other:
-                other, other_at = o_best, first + o_at
+                other, other_at = o_best, M + o_at
 
         root = records.root[i]
         best, at = other, other_at

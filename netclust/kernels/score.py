@@ -21,6 +21,8 @@ from netclust.kernels.jit import inner
 LANES = 32
 """Scoring goes in whole vectors: columns and `acc` reach LANES - 1 beyond the last referent, with any valid content."""
 
+TILE = 128
+
 
 class Scorer(NamedTuple):
     """Weights in the form that scores: score(a, b) of a referent a and a record b is
@@ -115,20 +117,47 @@ def best_link(acc: Any, n: Any) -> Any:
 
 
 @inner
+def ordered(bits: Any) -> Any:
+    """Turn the bits of a float32 into an integer of the same order, and back; integers are compared in vectors."""
+    return bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF))
+
+
+@inner
+def first_of(bits: Any, side: Any, lo: Any, start: Any, n: Any, which: Any, value: Any) -> Any:
+    """The first position of a tile with these bits and that side, -1 if there is none."""
+    for k in range(start, min(start + TILE, n)):
+        if bits[k] == value and side[lo + k] == which:
+            return k
+    return -1
+
+
+@inner
 def best_two(acc: Any, side: Any, lo: Any, n: Any) -> Any:
-    """First maxima of the normal (side 1) and of the non-normal (side 2) referents lo.., in one pass."""
-    normal = other = np.float32(-np.inf)
-    normal_at = other_at = -1
-    for k in range(n):
-        s = acc[k]
-        if side[lo + k] == 1:
-            if s > normal:
-                normal = s
-                normal_at = lo + k
-        elif side[lo + k] == 2 and s > other:
-            other = s
-            other_at = lo + k
-    return normal, normal_at, other, other_at
+    """First maxima of the normal (side 1) and of the non-normal (side 2) referents lo.., in one pass.
+
+    The maximum of every tile is taken in vectors; only the winning tiles are searched for the place.
+    """
+    lowest = np.int32(-(2**31))
+    bits = acc.view(np.int32)
+    best_normal = best_other = lowest
+    normal_tile: Any = np.int64(0)
+    other_tile: Any = np.int64(0)
+    for start in range(0, n, TILE):
+        tile = bits[start : min(start + TILE, n)]
+        sides = side[lo + start : lo + start + len(tile)]
+        normal = other = lowest
+        for k in range(len(tile)):
+            value = ordered(tile[k])
+            normal = max(normal, value if sides[k] == 1 else lowest)
+            other = max(other, value if sides[k] == 2 else lowest)
+        if normal > best_normal:
+            best_normal, normal_tile = normal, start
+        if other > best_other:
+            best_other, other_tile = other, start
+    k = first_of(bits, side, lo, normal_tile, n, np.uint8(1), ordered(best_normal))
+    j = first_of(bits, side, lo, other_tile, n, np.uint8(2), ordered(best_other))
+    never = np.float32(-np.inf)
+    return acc[k] if k >= 0 else never, lo + k if k >= 0 else -1, acc[j] if j >= 0 else never, lo + j if j >= 0 else -1
 
 
 @inner
