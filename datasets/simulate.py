@@ -15,8 +15,8 @@ set()
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
-import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -28,6 +28,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from netclust.container import write_bytes
 from netclust.datasets.profiles import (
     ATTACKS,
     BENIGN,
@@ -112,20 +113,11 @@ class Simulated:
 
     def write(self, path: str | Path) -> None:
         """Write the lines to a file, all or nothing; `.gz` and `.xz` are compressed."""
-        path = Path(path)
-        unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
-        try:
-            with open(unfinished, "wb") as raw:
-                with _compressed(raw, path.suffix) as sink:
-                    for line in self.lines():
-                        sink.write(f"{line}\n".encode("ascii"))
-                raw.flush()
-                os.fsync(raw.fileno())
-            os.replace(unfinished, path)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
-        finally:
-            unfinished.unlink(missing_ok=True)
+        whole = io.BytesIO()
+        with _compressed(whole, Path(path).suffix) as sink:
+            for line in self.lines():
+                sink.write(f"{line}\n".encode("ascii"))
+        write_bytes(path, whole.getvalue())
 
 
 def simulate(

@@ -1,11 +1,12 @@
 """A record format of one's own, from schema file to verdicts: train on last week's door openings, judge today's.
 
-Run it: `python examples/doors.py` writes the CSV files it needs to a temporary folder.
+Run it: `python examples/doors.py [FOLDER]`. The CSV files that it makes up go to that folder, or to a temporary one.
 """
 
 from __future__ import annotations
 
 import csv
+import sys
 import tempfile
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -47,9 +48,9 @@ def write_openings(path: Path, days: int, seed: int, strange: float) -> None:
                 )
 
 
-def main() -> None:
+def main(keep: str | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        past, today = Path(folder, "past.csv"), Path(folder, "today.csv")
+        past, today = Path(keep or folder, "past.csv"), Path(keep or folder, "today.csv")
         write_openings(past, days=7, seed=1, strange=0.1)
         write_openings(today, days=1, seed=2, strange=0.05)
         schema = load_schema(SCHEMA)
@@ -68,4 +69,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:2])

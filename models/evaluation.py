@@ -28,6 +28,7 @@ from netclust.metrics import (
     detection_by,
 )
 from netclust.model import Model
+from netclust.models.network import label_column
 from netclust.table import Table
 from netclust.verdicts import Verdicts, concat_verdicts
 
@@ -115,7 +116,10 @@ def evaluate_network(
         batch = model.encoding.encode(table, linker.labels)
         if (batch.label < 0).any():
             row = int(np.argmax(batch.label < 0))
-            raise InputError(f"{where}: record {int(table.seq[row]) + 1} has no label, an evaluation needs them all")
+            raise InputError(
+                f"{where}: record {int(table.seq[row]) + 1} has no label ({label_column(table.schema)}), an evaluation "
+                "needs them all"
+            )
         verdicts.append(linker.process(batch))
         batches.append(batch)
         names.append(table.label_names())

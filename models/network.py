@@ -28,6 +28,7 @@ from netclust.linker import Linker, LinkerConfig
 from netclust.model import Model, Provenance
 from netclust.models.params import TrainParams
 from netclust.reference import draw_reference
+from netclust.schema import Schema
 from netclust.similarity import WeightLayout, root_count, unlearned_weights
 from netclust.table import Table
 
@@ -49,7 +50,10 @@ def train_network(
     where = data or "training data"
     unlabelled = int((table.label == 0).sum())
     if unlabelled:
-        raise InputError(f"{where}: {unlabelled} of {len(table)} records have no label: label them or leave them out")
+        raise InputError(
+            f"{where}: {unlabelled} of {len(table)} records have no label ({label_column(table.schema)}): label them "
+            "or leave them out"
+        )
     if params.transform != "schema":
         table = replace(table, schema=table.schema.with_transform(params.transform))
     normal = np.isin(table.label, [i for i, name in enumerate(table.labels) if name in table.schema.normal])
@@ -98,6 +102,12 @@ def train_network(
         scores = best_scores(model, batch[held_out])
         model = model.with_root(calibrate(scores, params.false_alarm_rate))
     return model
+
+
+def label_column(schema: Schema) -> str:
+    """Where a schema looks for labels, for messages."""
+    label = schema.with_role("label")
+    return f"schema {schema.name} has no label attribute" if label is None else f"column {label.name}"
 
 
 def with_reference(model: Model, batch: Batch, size: int, seed: int) -> Model:

@@ -63,6 +63,9 @@ class Encoding:
 
     def encode(self, table: Table, labels: LabelTable | None = None) -> Batch:
         """The batch of a table. With `labels`, label names not seen in training get new numbers there."""
+        ours, theirs = ([(a.name, a.kind) for a in schema.features] for schema in (self.schema, table.schema))
+        if ours != theirs:
+            raise InputError(f"records of schema {table.schema.name} cannot be encoded for schema {self.schema.name}")
         num = np.empty((len(table), len(self.kept)), np.float32)
         columns = {a.name: f for f, a in enumerate(self.schema.numeric)}
         for f, a in enumerate(self.numeric):

@@ -18,7 +18,7 @@ from __future__ import annotations
 import operator
 import re
 from dataclasses import fields
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 import numpy as np
@@ -102,6 +102,7 @@ class LinkerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     @classmethod
     def thesis(cls, *, referent_window: int = 100, delay: int = 100, feedback: Feedback = "gold") -> LinkerConfig:
         """Protocol `thesis`: gap = label delay = d, no window members before a full window lies beyond the gap."""
+        _check_feedback(feedback)
         return cls(
             referent_window=0 if feedback == "none" else referent_window,
             gap=0 if feedback == "none" else delay,
@@ -112,10 +113,16 @@ class LinkerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     @classmethod
     def stream(cls, *, referent_window: int = 1000, delay: int = 100, feedback: Feedback = "predicted") -> LinkerConfig:
         """Protocol `stream`: no gap; members carry predicted labels until a true one arrives, `delay` records later."""
+        _check_feedback(feedback)
         return cls(
             referent_window=0 if feedback == "none" else referent_window,
             label_delay=delay if feedback == "gold" else None,
         )
+
+
+def _check_feedback(feedback: str) -> None:
+    if feedback not in get_args(Feedback):
+        raise InputError(f"feedback is one of {', '.join(get_args(Feedback))}, not {feedback!r}")
 
 
 class Linker:
@@ -214,13 +221,18 @@ class Linker:
             raise InputError(f"a record id is source:seq, such as 0:1234, not {str(record_id)[:100]!r}")
         return self._say("record", label, from_tick, source=int(found[1]), number=int(found[2]))
 
+    @property
+    def normal_label(self) -> str:
+        """The word for normal in this model's schema: `linker.label_cluster(c, linker.normal_label)`."""
+        return self.model.encoding.schema.normal[0]
+
     def label_cluster(self, cluster: int, label: str, *, from_tick: int | None = None) -> LabelEvent:
         """Say what a cluster is: covers its members that can still be linked to, and its future joiners."""
         return self._say("cluster", label, from_tick, number=_number(cluster, "a cluster id"))
 
-    def undo(self, event: int, *, from_tick: int | None = None) -> LabelEvent:
+    def undo(self, event: int | LabelEvent, *, from_tick: int | None = None) -> LabelEvent:
         """Take a label back: what would be in force without it is restored, also when others came after it."""
-        number = _number(event, "a label event")
+        number = _number(event.event if isinstance(event, LabelEvent) else event, "a label event")
         known = next((e for e in self.events if e.event == number and e.scope != "undo"), None)
         if known is None:
             raise InputError(f"label event {number} is not known, or too old to be undone")

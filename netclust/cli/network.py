@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from netclust.cli.output import note, percent, progress, result, say, table, write_json
+from netclust.cli.output import check_folders, note, percent, progress, result, say, table, write_json
 from netclust.datasets.records import OnError, RecordReader, load_kernels
 from netclust.learners.stream import EpochReport
 from netclust.linker import Feedback
@@ -36,6 +36,7 @@ def train(
     json: Path | None,
 ) -> None:
     """Read, learn, write the model."""
+    check_folders(output, json)
     chosen = TrainParams() if params is None else load_params(params)
     if false_alarm_rate is not None:
         chosen = msgspec.structs.replace(chosen, false_alarm_rate=false_alarm_rate)
@@ -93,6 +94,7 @@ def evaluate(
     on_error: OnError,
 ) -> None:
     """Link the test records and print the metrics."""
+    check_folders(json)
     model = Model.load(model_path)
     reader = RecordReader(test, model.encoding.schema, on_error=on_error)
     load_kernels(reader.schema)  # before the clock starts
@@ -101,7 +103,9 @@ def evaluate(
     report_skipped(reader)
     metrics = evaluation.metrics()
     if str(json) != "-":
-        print_evaluation(evaluation, metrics, f"{protocol} protocol, feedback {feedback}, {window} referents")
+        window_used = evaluation.linker.config.referent_window
+        referents = f"{len(model.reference):,} references, referent window {window_used:,}"
+        print_evaluation(evaluation, metrics, f"{protocol} protocol, feedback {feedback}, {referents}")
         if alerts:
             print_alerts(evaluation, alerts)
     body = metrics | {

@@ -13,6 +13,7 @@ import msgspec
 
 from netclust._version import __version__
 from netclust.container import write_bytes
+from netclust.errors import InputError
 
 STARTED = time.perf_counter()
 
@@ -102,6 +103,13 @@ def result(command: Sequence[str], body: dict[str, Any], *, seed: int | None, da
         "data": data,
         "duration": time.perf_counter() - STARTED,
     }
+
+
+def check_folders(*files: Path | None) -> None:
+    """Refuse an output file whose folder does not exist before the work is done, not after."""
+    for file in files:
+        if file is not None and str(file) != "-" and not file.absolute().parent.is_dir():
+            raise InputError(f"{file}: cannot be written: there is no folder {file.parent}")
 
 
 def write_json(path: Path | None, body: dict[str, Any]) -> None:

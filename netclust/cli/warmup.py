@@ -29,8 +29,8 @@ def run(json: Path | None) -> None:
         model = train_network(table, TrainParams(epochs=1, reference_size=40))
         evaluate_network(model, [table], LinkerConfig(referent_window=50, label_delay=10, mature_after=60.0))
     seconds = time.perf_counter() - start
-    where = str(CACHE_FOLDER) if CACHE_FOLDER else "nowhere: no writable folder, set NUMBA_CACHE_DIR"
+    kept = f"kept in {CACHE_FOLDER}" if CACHE_FOLDER else "but not kept: no writable folder, set NUMBA_CACHE_DIR"
     if str(json) != "-":
-        say(f"kernels ready in {seconds:.1f} s, kept in {where}")
+        say(f"kernels ready in {seconds:.1f} s, {kept}")
     body = {"seconds": seconds, "cache": str(CACHE_FOLDER) if CACHE_FOLDER else None}
     write_json(json, result(["warmup"], body, seed=None, data={}))

@@ -84,7 +84,12 @@ def inner(function: Function) -> Function:
     return _compiled(function, no_cfunc_wrapper=True)
 
 
-def _compiled(function: Function, **options: bool) -> Function:
+def pasted(function: Function) -> Function:
+    """Compile as a part of the one kernel that calls it, pasted in before typing: the cheapest to compile."""
+    return _compiled(function, inline="always")
+
+
+def _compiled(function: Function, **options: Any) -> Function:
     loosely_typed: Any = numba
     compiled: Function = loosely_typed.njit(nogil=True, error_model="numpy", **options)(function)
     return compiled

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -211,16 +213,29 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
     path = tmp_path / "day.txt"
     path.write_text("before")
 
-    def fail(_: Simulated) -> None:
+    def fail(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Simulated, "lines", fail)
+    monkeypatch.setattr("os.fsync", fail)
     with pytest.raises(InputError, match=r"day.txt: .*No space left"):
         simulate(10).write(path)
     assert path.read_text() == "before"
     assert list(tmp_path.iterdir()) == [path]
+    monkeypatch.undo()
     with pytest.raises(InputError, match="No such file"):
         simulate(10).write(tmp_path / "missing" / "day.txt")
+
+
+def test_a_pipe_is_written_to_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.extend(pipe.read_text().splitlines()), daemon=True)
+    reader.start()
+    simulate(10).write(pipe)
+    reader.join(timeout=30)
+    assert len(read) == 10
+    assert pipe.is_fifo()
 
 
 @pytest.mark.parametrize(

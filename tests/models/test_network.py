@@ -59,7 +59,7 @@ def only(table: Table, want: str, n: int) -> Table:
 def test_unlabelled_records_are_trained_on(table: Table) -> None:
     label = table.label.copy()
     label[[3, 5]] = 0
-    with pytest.raises(InputError, match=r"flows\.csv: 2 of 3000 records have no label: label them"):
+    with pytest.raises(InputError, match=r"flows\.csv: 2 of 3000 records have no label \(column label\): label them"):
         train_network(replace(table, label=label), data="flows.csv")
 
 
