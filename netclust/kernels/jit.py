@@ -69,6 +69,7 @@ elif "numba" not in sys.modules:
     os.environ["NUMBA_CACHE_DIR"] = str(CACHE_FOLDER)
 
 import numba  # noqa: E402
+from numba.core.registry import CPUDispatcher  # noqa: E402
 
 if CACHE_FOLDER is not None:
     setattr(numba.config, "CACHE_DIR", str(CACHE_FOLDER))  # noqa: B010 (untyped there); also where numba was imported before us
@@ -80,16 +81,21 @@ def kernel(function: Function) -> Function:
 
 
 def inner(function: Function) -> Function:
-    """Compile as a part of other kernels: not kept in the cache on its own, since those that call it contain it."""
-    return _compiled(function, no_cfunc_wrapper=True)
+    """Compile as a part of other kernels: no entry from Python and no cache of its own, which is quicker to compile."""
+    compiled: Any = _compiled(function, no_cfunc_wrapper=True, no_cpython_wrapper=True)
+    compiled.__class__ = _Part
+    part: Function = compiled
+    return part
 
 
-def pasted(function: Function) -> Function:
-    """Compile as a part of the one kernel that calls it, pasted in before typing: the cheapest to compile."""
-    return _compiled(function, inline="always")
+class _Part(CPUDispatcher):
+    """A kernel that only kernels can call: without an entry, a call from Python would crash the process."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"{self.py_func.__name__} is a part of other kernels, call those (or its .py_func)")
 
 
-def _compiled(function: Function, **options: Any) -> Function:
+def _compiled(function: Function, **options: bool) -> Function:
     loosely_typed: Any = numba
     compiled: Function = loosely_typed.njit(nogil=True, error_model="numpy", **options)(function)
     return compiled

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.kernels.jit import inner, kernel, pasted
+from netclust.kernels.jit import inner, kernel
 from netclust.kernels.score import best_two, score_referents
 
 # A member's side: not (yet) to be linked to, normal, not normal.
@@ -133,7 +133,7 @@ def side_of(label: Any, is_normal: Any) -> Any:
     return NORMAL_SIDE if label >= 0 and is_normal[label] else OTHER_SIDE
 
 
-@pasted
+@inner
 def reveal(win: Any, cursor: Any, conf: Any, is_normal: Any) -> None:
     """True labels that have waited for their delay come into force (visible to record j if j - i > delay)."""
     cursor[REVEALED] = max(cursor[REVEALED], cursor[PUSHED] - (cursor[END] - cursor[START]))
@@ -150,7 +150,7 @@ def reveal(win: Any, cursor: Any, conf: Any, is_normal: Any) -> None:
             cursor[TRUSTED] -= 1
 
 
-@pasted
+@inner
 def mature(win: Any, clusters: Any, cursor: Any, conf: Any, is_normal: Any, now: Any) -> None:
     """Members that drew no alarm for a stretch of traffic time become trusted normal, up to a share of the window.
 
@@ -172,7 +172,7 @@ def mature(win: Any, clusters: Any, cursor: Any, conf: Any, is_normal: Any, now:
         cursor[MATURED] += 1
 
 
-@pasted
+@inner
 def open_cluster(clusters: Any, cursor: Any, conf: Any) -> Any:
     """(id, slot) of a new cluster. A slot is taken from one that nothing joined since the hand last passed."""
     ident = conf.classes + cursor[NEXT_CLUSTER] * conf.partitions + conf.partition
@@ -196,7 +196,7 @@ def open_cluster(clusters: Any, cursor: Any, conf: Any) -> Any:
     return ident, hand
 
 
-@pasted
+@inner
 def summarise(
     clusters: Any, cursor: Any, ident: Any, slot: Any, tick: Any, time: Any, score: Any, label: Any, bad: bool
 ) -> None:
@@ -219,7 +219,7 @@ def summarise(
     clusters.top_score[slot] = max(clusters.top_score[slot], score)
 
 
-@pasted
+@inner
 def make_room(win: Any, cursor: Any) -> None:
     """Move the live members to the front of the buffer."""
     start, end = cursor[START], cursor[END]
@@ -246,6 +246,15 @@ def make_room(win: Any, cursor: Any) -> None:
         win.seq[k] = win.seq[start + k]
     cursor[START] = 0
     cursor[END] = n
+
+
+@inner
+def best_members(
+    x: Any, codes: Any, start: Any, matches: Any, slope: Any, members: Any, lo: Any, hi: Any, acc: Any
+) -> Any:
+    """The best normal and the best non-normal of the members lo..hi for one record: (score, position) of each."""
+    score_referents(x, codes, start, matches, slope, members.num, members.code, members.unary, lo, hi, acc)
+    return best_two(acc, members.side, lo, hi - lo)
 
 
 @kernel
@@ -285,26 +294,15 @@ def link_records(
             unary += scorer.other[value]
             matches[s] = scorer.match[value]
 
-        normal = other = np.float32(-np.inf)
-        normal_at = other_at = -1
-        for part in range(2):  # one place that scores: the compiler takes half as long
-            if part == 0:
-                num, code, own, side = refs.num, refs.code, refs.unary, refs.side
-                lo, hi, first = none, M, none
-            else:
-                num, code, own, side = win.num, win.code, win.unary, win.side
-                hi, first = cursor[END] - conf.gap, M
-                lo = max(hi - conf.referent_window, cursor[START])
-                if conf.whole and cursor[PUSHED] < kept:
-                    break
-            if hi <= lo:
-                continue
-            score_referents(x, codes, start, matches, scorer.slope, num, code, own, lo, hi, acc)
-            n_best, n_at, o_best, o_at = best_two(acc, side, lo, hi - lo)
+        normal, normal_at, other, other_at = best_members(x, codes, start, matches, scorer.slope, refs, none, M, acc)
+        hi = cursor[END] - conf.gap
+        lo = max(hi - conf.referent_window, cursor[START])
+        if hi > lo and (not conf.whole or cursor[PUSHED] >= kept):
+            n_best, n_at, o_best, o_at = best_members(x, codes, start, matches, scorer.slope, win, lo, hi, acc)
             if n_best > normal:  # references are older and win ties
-                normal, normal_at = n_best, first + n_at
+                normal, normal_at = n_best, M + n_at
             if o_best > other:
-                other, other_at = o_best, first + o_at
+                other, other_at = o_best, M + o_at
 
         root = records.root[i]
         best, at = other, other_at

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.kernels.jit import inner, kernel, pasted
+from netclust.kernels.jit import inner, kernel
 
 # What a column is.
 SKIP, NUMBER, INTEGER, SYMBOL, TEXT, TIME = range(6)
@@ -203,7 +203,7 @@ def parse_number(buf: Any, start: Any, end: Any) -> Any:
     return value, np.isfinite(value)
 
 
-@pasted
+@inner
 def parse_time(buf: Any, start: Any, end: Any, scale: Any) -> Any:
     """Nanoseconds of a decimal number of units of `scale` nanoseconds, exact; -1 if it is not one, or negative."""
     whole = np.int64(0)
@@ -291,7 +291,7 @@ def parse_iso_time(buf: Any, start: Any, end: Any) -> Any:
     return seconds * 1_000_000_000 + fraction if seconds >= 0 else -1
 
 
-@pasted
+@inner
 def count_columns(buf: Any, start: Any, end: Any, delimiter: Any) -> Any:
     """Columns of one line, quotes respected."""
     columns = 1
@@ -318,7 +318,7 @@ def count_columns(buf: Any, start: Any, end: Any, delimiter: Any) -> Any:
     return columns
 
 
-@pasted
+@inner
 def unquote(buf: Any, start: Any, end: Any, quote: Any, scratch: Any) -> Any:
     """Copy a value to `scratch` with single quotes for doubled ones; its length, or the first that does not fit."""
     length = 0

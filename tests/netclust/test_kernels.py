@@ -13,12 +13,39 @@ from hypothesis import strategies as st
 from netclust.batch import Batch
 from netclust.encoding import Encoding
 from netclust.kernels import link, score
+from netclust.kernels.jit import kernel
 from netclust.labels import NOVEL
 from netclust.learners.stream import StreamRule, train_stream
 from netclust.model import Model
 from netclust.schema import parse_schema
 from netclust.similarity import WeightLayout, pair_features, unlearned_weights
 from netclust.structures.stream import link_earlier
+
+
+# Parts of kernels have no entry from Python: these are theirs.
+@kernel
+def score_referents(x, codes, start, matches, slope, num, code, unary, lo, hi, acc):
+    score.score_referents(x, codes, start, matches, slope, num, code, unary, lo, hi, acc)
+
+
+@kernel
+def best_two(acc, side, lo, n):
+    return score.best_two(acc, side, lo, n)
+
+
+@kernel
+def best_link(acc, n):
+    return score.best_link(acc, n)
+
+
+@kernel
+def best_augmented(acc, label, lo, n, y, C):
+    return score.best_augmented(acc, label, lo, n, y, C)
+
+
+def test_a_part_of_a_kernel_called_from_python_crashes_nothing():
+    with pytest.raises(TypeError, match="best_link is a part of other kernels"):
+        score.best_link(np.zeros(1, np.float32), 1)
 
 
 def random_problem(seed: int, n: int = 60, features: int = 6, widths: tuple[int, ...] = (2, 5, 2, 9)):
@@ -51,7 +78,7 @@ def kernel_scores(x_num, x_code, num, code, w, layout, sign, lo=0, hi=None):
     for s, c in enumerate(x_code):
         start += scorer.own[scorer.offset[s] + c]
         matches[s] = scorer.match[scorer.offset[s] + c]
-    score.score_referents(x_num, x_code, start, matches, scorer.slope, num, code, unary, lo, hi, acc)
+    score_referents(x_num, x_code, start, matches, scorer.slope, num, code, unary, lo, hi, acc)
     return acc[: hi - lo]
 
 
@@ -116,13 +143,13 @@ def test_unknown_values_match_nothing_not_even_themselves():
 def test_best_two_and_best_link_take_the_first_maximum(pairs):
     acc = np.array([s for s, _ in pairs], np.float32)
     side = np.array([k for _, k in pairs], np.uint8)
-    normal, normal_at, other, other_at = score.best_two(acc, side, 0, len(pairs))
+    normal, normal_at, other, other_at = best_two(acc, side, 0, len(pairs))
     for which, value, at in ((1, normal, normal_at), (2, other, other_at)):
         mine = [(s, k) for k, (s, b) in enumerate(zip(acc, side, strict=True)) if b == which]
         best = max((s for s, _ in mine), default=-np.inf)
         assert value == best
         assert at == next((k for s, k in mine if s == best), -1)
-    value, at = score.best_link(acc, len(pairs))
+    value, at = best_link(acc, len(pairs))
     assert (value, at) == ((acc.max(), int(np.argmax(acc))) if pairs else (-np.inf, -1))
 
 
@@ -132,7 +159,7 @@ def test_best_two_and_best_link_take_the_first_maximum(pairs):
 def test_loss_augmented_best_link_is_the_first_maximum_of_the_augmented_scores(pairs, C):
     acc = np.array([s for s, _ in pairs])
     label = np.array([y for _, y in pairs], np.int32)
-    worst, worst_at, right, right_at = score.best_augmented(acc, label, 0, len(pairs), 1, C)
+    worst, worst_at, right, right_at = best_augmented(acc, label, 0, len(pairs), 1, C)
     augmented = np.where(label == 1, acc, acc + C)
     same = np.where(label == 1, acc, -np.inf)
     assert worst_at == (int(np.argmax(augmented)) if pairs else -1)

@@ -26,6 +26,7 @@ from linker_cases import (
 from netclust import container
 from netclust.errors import InputError, ModelError
 from netclust.kernels import link as kernels
+from netclust.kernels import score
 from netclust.linker import KIND, Linker, LinkerConfig
 
 EXTREMES = [-(2**63), -(2**31), -3, -2, -1, 0, 1, 2, 3, 255, 65535, 2**31 - 1, 2**40, 2**62, 2**63 - 1]
@@ -35,9 +36,10 @@ EXTREMES = [-(2**63), -(2**31), -3, -2, -1, 0, 1, 2, 3, 255, 65535, 2**31 - 1, 2
 def plain_kernels():
     """The linker's kernels as plain Python functions."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in dir(kernels):
-            if hasattr(getattr(kernels, name), "py_func"):
-                patch.setattr(kernels, name, getattr(kernels, name).py_func)
+        for module in (kernels, score):
+            for name in dir(module):
+                if hasattr(getattr(module, name), "py_func"):
+                    patch.setattr(module, name, getattr(module, name).py_func)
         with np.errstate(all="ignore"):  # as compiled: no warnings about overflow
             yield
 
