@@ -185,7 +185,7 @@ class Linker:
         stop: int,
         verdicts: Verdicts,
     ) -> None:
-        """Run the kernel over records start..stop, partition by partition."""
+        """Run the kernel over records start..stop, partition by partition, as far as the window's buffer has room."""
         out = kernels.Links(**{f.name: getattr(verdicts, f.name) for f in fields(Verdicts)})
         count = self.config.partitions
         rows = np.arange(start, stop, dtype=np.int64)
@@ -193,10 +193,16 @@ class Linker:
         normal = self.labels.is_normal
         for p, part in enumerate(self._parts):
             index = rows if of is None else rows[of == p]
-            kernels.link_records(
-                index, first, records, self.model.scorer, self._refs, part.window, part.clusters, part.cursor,
-                self._settings(p), normal, self._acc, self._matches, out,
-            )  # fmt: skip
+            at = 0
+            while True:
+                room = part.make_room() if self.config.kept else len(index)
+                kernels.link_records(
+                    index[at : at + room], first, records, self.model.scorer, self._refs, part.window, part.clusters,
+                    part.cursor, self._settings(p), normal, self._acc, self._matches, out,
+                )  # fmt: skip
+                at += room
+                if at >= len(index):
+                    break
 
     def _settings(self, p: int) -> kernels.Settings:
         c = self.config

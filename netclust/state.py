@@ -15,6 +15,7 @@ from netclust.kernels.score import LANES, columns, unary_parts
 from netclust.model import Model
 
 NANOSECONDS = 1_000_000_000
+SPARE = 1024  # room in a small window's buffer
 MAX_NUMBER = 1 << 62  # of records, clusters, events
 
 
@@ -30,6 +31,15 @@ class PartitionState:
     def live(self) -> slice:
         """The members of the referent window, oldest first."""
         return slice(int(self.cursor[kernels.START]), int(self.cursor[kernels.END]))
+
+    def make_room(self) -> int:
+        """How many records can be appended, after the live members were moved to the front if there was no room."""
+        capacity, live = len(self.window.label), self.live
+        if live.stop == capacity:
+            for array in self.window:
+                array[..., : live.stop - live.start] = array[..., live].copy()
+            self.cursor[kernels.START], self.cursor[kernels.END] = 0, live.stop - live.start
+        return capacity - int(self.cursor[kernels.END])
 
 
 def new_window(capacity: int, features: int, coded: int) -> kernels.Window:
@@ -84,8 +94,8 @@ def new_partition(model: Model, kept: int, max_clusters: int) -> PartitionState:
         len(model.encoding.widths),
         len(model.encoding.labels),
     )
-    # Twice what is kept, so that moving the live half to the front costs one copy a record.
-    capacity = max(2 * kept, 64) if kept else 0
+    # At least twice what is kept, so that moving the live part to the front costs at most one copy a record.
+    capacity = kept + max(kept, SPARE) if kept else 0
     cursor = np.zeros(kernels.CURSORS, np.int64)
     cursor[kernels.HAND] = classes
     return PartitionState(new_window(capacity, features, coded), new_clusters(classes, max_clusters), cursor)

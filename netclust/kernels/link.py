@@ -1,7 +1,7 @@
 """The online engine's inner loop: link every record of a batch, in order, to its best earlier referent or to the root.
 
-Referents are the pinned reference set and a sliding window of earlier records. The window lies in a buffer of twice its
-length: records are appended, and the live half is moved to the front when the end is reached.
+Referents are the pinned reference set and a sliding window of earlier records. The window lies in a buffer of more than
+its length: records are appended, and the caller moves the live part to the front before the end is reached.
 """
 
 from __future__ import annotations
@@ -220,35 +220,6 @@ def summarise(
 
 
 @inner
-def make_room(win: Any, cursor: Any) -> None:
-    """Move the live members to the front of the buffer."""
-    start, end = cursor[START], cursor[END]
-    n = end - start
-    for f in range(len(win.num)):
-        for k in range(n):
-            win.num[f, k] = win.num[f, start + k]
-    for s in range(len(win.code)):
-        for k in range(n):
-            win.code[s, k] = win.code[s, start + k]
-    for k in range(n):
-        win.unary[k] = win.unary[start + k]
-        win.label[k] = win.label[start + k]
-        win.truth[k] = win.truth[start + k]
-        win.side[k] = win.side[start + k]
-        win.trusted[k] = win.trusted[start + k]
-        win.event[k] = win.event[start + k]
-        win.origin[k] = win.origin[start + k]
-        win.cluster[k] = win.cluster[start + k]
-        win.slot[k] = win.slot[start + k]
-        win.tick[k] = win.tick[start + k]
-        win.time[k] = win.time[start + k]
-        win.source[k] = win.source[start + k]
-        win.seq[k] = win.seq[start + k]
-    cursor[START] = 0
-    cursor[END] = n
-
-
-@inner
 def best_members(
     x: Any, codes: Any, start: Any, matches: Any, slope: Any, members: Any, lo: Any, hi: Any, acc: Any
 ) -> Any:
@@ -273,7 +244,10 @@ def link_records(
     matches: Any,
     out: Any,
 ) -> None:
-    """Link the records `index` of a batch, in order, and append them to the window; a record sees the earlier ones."""
+    """Link the records `index` of a batch, in order, and append them to the window; a record sees the earlier ones.
+
+    The window's buffer must have room for them.
+    """
     M = len(refs.label)
     kept = conf.referent_window + conf.gap
     none: Any = np.int64(0)
@@ -360,8 +334,6 @@ def link_records(
         if kept == 0:
             cursor[PUSHED] += 1
             continue
-        if cursor[END] == len(win.label):
-            make_room(win, cursor)
         end = cursor[END]
         for f in range(len(win.num)):
             win.num[f, end] = x[f]

@@ -25,8 +25,12 @@ from linker_cases import (
     with_names,
 )
 
+from netclust import state
+from netclust.datasets.simulate import simulate
 from netclust.errors import InputError
 from netclust.linker import Linker, LinkerConfig
+from netclust.models.network import train_network
+from netclust.models.params import TrainParams
 from netclust.verdicts import concat_verdicts
 
 
@@ -174,3 +178,19 @@ def test_partitions_need_a_key_attribute():
     assert Linker(build_model(*reference), LinkerConfig(partitions=2)).tick == 0
     with pytest.raises(InputError, match="key"):
         Linker(build_model(*reference, key=False), LinkerConfig(partitions=2))
+
+
+@pytest.mark.parametrize("config", [LinkerConfig(referent_window=7), LinkerConfig.thesis(referent_window=5, delay=4)])
+def test_moving_the_window_in_its_buffer_changes_nothing(config, monkeypatch):
+    rng = np.random.default_rng(3)
+    model = train_network(simulate(600, seed=1).table(), TrainParams(epochs=1, reference_size=30))
+    batch = model.encoding.encode(simulate(700, seed=2, day=1).table())
+    want = None
+    for spare in (1, 2, 13, 100_000):
+        monkeypatch.setattr(state, "SPARE", spare)
+        linker = Linker(model, config)
+        cuts = np.sort(rng.integers(0, 700, 5))
+        parts = [linker.process(batch[a:b]) for a, b in zip([0, *cuts], [*cuts, 700], strict=True)]
+        got = (np.concatenate([v.score for v in parts]).tobytes(), linker.snapshot())
+        want = want or got
+        assert got == want

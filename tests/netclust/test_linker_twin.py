@@ -23,6 +23,7 @@ from linker_cases import (
 )
 from slow_linker import SlowLinker
 
+from netclust import state
 from netclust.errors import InputError
 from netclust.linker import Linker, LinkerConfig
 from netclust.metrics import decision_metrics
@@ -30,6 +31,14 @@ from netclust.verdicts import DESCENDANT, REFERENCE, ROOT, WINDOW
 
 F9_VALUES = [0.12, 0.50, 0.30, 0.88, 0.52, 0.28, 0.47, 0.20]
 F9_LABELS = ["normal", "worm", "normal", "dos", "worm", "normal", "worm", "scan"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_buffers():
+    """Windows move to the front of their buffer every few records."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state, "SPARE", 3)
+        yield
 
 
 @pytest.mark.parametrize(
