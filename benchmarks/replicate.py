@@ -1,27 +1,24 @@
 """The replication rows of the network chapter: protocol thesis, C = r = 1, window 100, 5 reference draws, mean and sd.
 
 Weights are trained once a row on KDDTrain+; the draws (seeds 0 to 4) choose the reference set. Every run on KDDTest+
-is appended to test-looks.jsonl.
+is appended to test-looks.jsonl (netclust.models.looks).
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
-from common import ROOT, nsl_kdd, save
+from common import nsl_kdd, save
 
-from netclust.datasets.records import read_table
+from netclust.datasets.records import RecordReader, read_table
 from netclust.linker import LinkerConfig
 from netclust.models.evaluation import evaluate_network
+from netclust.models.looks import record_look
 from netclust.models.network import train_network, with_reference
 from netclust.models.params import TrainParams
 from netclust.schema import load_schema
-
-LOOKS = ROOT / "benchmarks" / "test-looks.jsonl"
+from netclust.table import concat_tables
 
 SETTINGS = {
     "TR": LinkerConfig.thesis(feedback="none"),
@@ -77,7 +74,8 @@ def main() -> None:
     parser.add_argument("--rows", nargs="*", default=list(ROWS), help="which rows (default: all)")
     args = parser.parse_args()
     kdd = load_schema("kdd")
-    train, test = read_table(nsl_kdd("KDDTrain+"), kdd), read_table(nsl_kdd("KDDTest+"), kdd)
+    reader = RecordReader(nsl_kdd("KDDTest+"), kdd)
+    train, test = read_table(nsl_kdd("KDDTrain+"), kdd), concat_tables(list(reader))
     rows = []
     for name in args.rows:
         params, published = ROWS[name]
@@ -101,9 +99,7 @@ def main() -> None:
                 }
             )
             print(f"{name:32} {setting:15} ours {mean.round(2)} sd {sd.round(2)} published {target}")
-    look = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "what": "replicate.py", "set": "KDDTest+"}
-    with Path(LOOKS).open("a") as file:
-        file.write(json.dumps({**look, "rows": len(rows), "draws": args.draws}) + "\n")
+    record_look("replicate.py", reader.sha256, rows=len(rows), draws=args.draws)
     good = sum(row["within_spread"] for row in rows)
     save(
         "replicate", {"target": "every row within its spread", "within_spread": f"{good} of {len(rows)}", "rows": rows}

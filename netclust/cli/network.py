@@ -17,6 +17,7 @@ from netclust.learners.stream import EpochReport
 from netclust.linker import Feedback
 from netclust.model import Model
 from netclust.models.evaluation import Evaluation, Protocol, evaluate_network, linker_config
+from netclust.models.looks import TEST_SETS, find_ledger, record_look
 from netclust.models.network import train_network
 from netclust.models.params import TrainParams, load_params
 from netclust.schema import load_schema
@@ -100,6 +101,8 @@ def evaluate(
     load_kernels(reader.schema)  # before the clock starts
     config = linker_config(protocol, feedback, delay, window, mature)
     evaluation = evaluate_network(model, reader, config, where=test)
+    if record_look("evaluate network", reader.sha256, rows=1, draws=1):
+        note(f"a look at {TEST_SETS[reader.sha256]}: noted in {find_ledger()}")
     report_skipped(reader)
     metrics = evaluation.metrics()
     if str(json) != "-":
