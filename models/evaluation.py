@@ -91,14 +91,18 @@ def linker_config(
     delay: int,
     referent_window: int,
     mature_after: float | None = None,
+    *,
+    whole: bool = True,
 ) -> LinkerConfig:
-    """The linker's configuration of a protocol.
+    """The linker's configuration of a protocol; `whole` is of thesis alone.
 
     >>> linker_config("thesis", "gold", 100, 100).gap
     100
     """
-    make = LinkerConfig.thesis if protocol == "thesis" else LinkerConfig.stream
-    config = make(referent_window=referent_window, delay=delay, feedback=feedback)
+    if protocol == "thesis":
+        config = LinkerConfig.thesis(referent_window=referent_window, delay=delay, feedback=feedback, whole=whole)
+    else:
+        config = LinkerConfig.stream(referent_window=referent_window, delay=delay, feedback=feedback)
     return msgspec.structs.replace(config, mature_after=mature_after)
 
 

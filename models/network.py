@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -21,18 +22,165 @@ from numpy.typing import NDArray
 from netclust._version import __version__
 from netclust.batch import Batch
 from netclust.calibration import calibrate
-from netclust.encoding import fit_encoding
+from netclust.encoding import Encoding, fit_encoding
 from netclust.errors import InputError
+from netclust.learners.margin import Start, train_margin
 from netclust.learners.stream import EpochReport, train_stream
 from netclust.linker import Linker, LinkerConfig
 from netclust.model import Model, Provenance
 from netclust.models.params import TrainParams
-from netclust.reference import draw_reference
+from netclust.reference import Choice, draw_reference
 from netclust.schema import Schema
-from netclust.similarity import WeightLayout, root_count, unlearned_weights
+from netclust.similarity import WeightLayout, distance_weights, root_count, spread_units, unlearned_weights
 from netclust.table import Table
 
-__all__ = ["TrainParams", "best_scores", "train_network", "with_reference"]
+__all__ = [
+    "NetworkFit",
+    "TrainParams",
+    "best_scores",
+    "fit_network",
+    "taken_for_normal",
+    "train_network",
+    "with_reference",
+]
+
+HELD_OUT = 1  # sets the draw of held-out records apart from that of the reference set
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkFit:
+    """Fitted weights, and the records that reference sets are drawn from: train once, draw many times."""
+
+    params: TrainParams
+    encoding: Encoding
+    averaged: NDArray[np.float64]
+    last: NDArray[np.float64]
+    far: NDArray[np.float64] | None
+    seen: Batch
+    held_out: Batch
+    provenance: Provenance
+
+    def draw(self, seed: int, *, size: int | None = None, choice: Choice | None = None) -> Model:
+        """A model with a reference set of its own, calibrated against it if the parameters say so."""
+        params = self.params
+        rows = draw_reference(
+            self.seen.label,
+            params.reference_size if size is None else size,
+            np.random.default_rng(seed),
+            choice or params.reference_choice,
+            self.encoding.label_table().is_normal,
+        )
+        model = Model(
+            encoding=self.encoding,
+            averaged=self.averaged,
+            last=self.last,
+            reference=self.seen[rows],
+            sign=params.sign,
+            root=params.root,
+            far=self.far,
+            rooted=params.learner != "unlearned",
+            weights=params.weights,
+            provenance=self.provenance,
+        )
+        if params.false_alarm_rate is None:
+            return model
+        best, alarms = best_scores(model, self.held_out)
+        return model.with_root(calibrate(best, params.false_alarm_rate, alarms))
+
+
+def fit_network(
+    table: Table,
+    params: TrainParams | None = None,
+    *,
+    seed: int = 0,
+    data: str = "",
+    sha256: str = "",
+    on_progress: Callable[[int, int], None] | None = None,
+    on_epoch: Callable[[EpochReport], None] | None = None,
+) -> NetworkFit:
+    """Fit encoding and weights on labelled records in arrival order.
+
+    >>> from netclust.datasets.simulate import simulate
+    >>> fit = fit_network(simulate(2000, seed=1).table(), TrainParams(epochs=1), seed=3)
+    >>> [len(fit.draw(k, size=100).reference) for k in (0, 1)]
+    [100, 100]
+    """
+    params = params or TrainParams()
+    where = data or "training data"
+    unlabelled = int((table.label == 0).sum())
+    if unlabelled:
+        raise InputError(
+            f"{where}: {unlabelled} of {len(table)} records have no label ({label_column(table.schema)}): label them, "
+            "leave them out, or take them all for normal (--assume-normal)"
+        )
+    if params.transform != "schema":
+        table = replace(table, schema=table.schema.with_transform(params.transform))
+    normal = np.isin(table.label, [i for i, name in enumerate(table.labels) if name in table.schema.normal])
+    if not normal.any():
+        raise InputError(f"{where}: no record is normal: {' or '.join(table.schema.normal)} is the label for it")
+    held_out = np.zeros(len(table), np.bool_)
+    if params.false_alarm_rate is not None:
+        held_out = normal & (np.random.default_rng([seed, HELD_OUT]).random(len(table)) < params.holdout)
+        if (held_out == normal).all():
+            raise InputError(f"{where}: no normal record is left to learn from, lower holdout ({params.holdout:g})")
+    # Nothing that is fitted may see the held-out records, scaling and vocabularies included.
+    encoding = fit_encoding(table[~held_out], params.without)
+    batch = encoding.encode(table)
+    seen = batch[~held_out]
+    epochs: list[dict[str, Any]] = []
+    far = None
+    if params.learner in ("lsp", "lspa"):
+        fit = train_stream(seen, encoding.widths, params.rule, on_progress=on_progress, on_epoch=on_epoch)
+        averaged, last = fit.averaged, fit.last
+        epochs = [{"epoch": e.epoch, "updates": e.updates, "loss": e.loss} for e in fit.epochs]
+    else:
+        averaged, last, far, epochs = _fit_distance(seen, encoding, params, seed, on_progress)
+    provenance = Provenance(
+        netclust=__version__,
+        created=_now(),
+        seed=seed,
+        data=data,
+        sha256=sha256,
+        records=len(table),
+        params=msgspec.json.decode(msgspec.json.encode(params)),  # as a file gives it back
+        epochs=epochs,
+    )
+    return NetworkFit(params, encoding, averaged, last, far, seen, batch[held_out], provenance)
+
+
+def _fit_distance(
+    seen: Batch,
+    encoding: Encoding,
+    params: TrainParams,
+    seed: int,
+    on_progress: Callable[[int, int], None] | None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None, list[dict[str, Any]]]:
+    """The unlearned rule, or what the margin learner makes of it."""
+    features = seen.num.shape[1]
+    layout = WeightLayout(features, encoding.widths, root_count(features, params.root))
+    units = spread_units(seen.num) if params.scale == "spread" else np.ones(features)
+    far = None if params.far is None else params.far * units
+    if params.learner == "unlearned" and params.scale == "range":
+        w = unlearned_weights(layout, params.sign, params.symbol_weight)
+        return w, w, far, []
+    binary = [a.kind == "binary" for a in encoding.schema.coded]
+    start = Start(
+        weight=1 / units,
+        mismatch=np.where(layout.width > 1, params.symbol_weight, 1e-12),
+        far=np.full(features, np.inf) if far is None else far,
+    )
+    if params.learner == "unlearned":
+        w = distance_weights(layout, binary, start.weight, start.mismatch, 0.0, params.sign)
+        return w, w, far, []
+    # Codes of bits count from 1 here, so that two records without the bit are the same.
+    shifted = replace(seen, code=seen.code + np.array(binary, np.uint16))
+    normal = encoding.label_table().is_normal[seen.label]
+    fit = train_margin(shifted, normal, start, params.margin_rule, seed=seed, on_progress=on_progress)
+    averaged, last = (
+        distance_weights(layout, binary, each.weight, each.mismatch, root if np.isfinite(root) else 0.0, params.sign)
+        for each, root in ((fit.averaged, fit.root), (fit.last, fit.last_root))
+    )
+    return averaged, last, far, [{"step": r.step, "loss": r.loss} for r in fit.reports]
 
 
 def train_network(
@@ -46,62 +194,18 @@ def train_network(
     on_epoch: Callable[[EpochReport], None] | None = None,
 ) -> Model:
     """Fit encoding and weights on labelled records in arrival order, draw a reference set, calibrate if asked to."""
-    params = params or TrainParams()
-    where = data or "training data"
-    unlabelled = int((table.label == 0).sum())
-    if unlabelled:
-        raise InputError(
-            f"{where}: {unlabelled} of {len(table)} records have no label ({label_column(table.schema)}): label them "
-            "or leave them out"
-        )
-    if params.transform != "schema":
-        table = replace(table, schema=table.schema.with_transform(params.transform))
-    normal = np.isin(table.label, [i for i, name in enumerate(table.labels) if name in table.schema.normal])
-    if not normal.any():
-        raise InputError(f"{where}: no record is normal: {' or '.join(table.schema.normal)} is the label for it")
-    rng = np.random.default_rng(seed)
-    held_out = np.zeros(len(table), np.bool_)
-    if params.false_alarm_rate is not None:
-        held_out = normal & (rng.random(len(table)) < params.holdout)
-        if (held_out == normal).all():
-            raise InputError(f"{where}: no normal record is left to learn from, lower holdout ({params.holdout:g})")
-    # Nothing that is fitted may see the held-out records, scaling and vocabularies included.
-    encoding = fit_encoding(table[~held_out])
-    batch = encoding.encode(table)
-    seen = batch[~held_out]
-    epochs: list[EpochReport] = []
-    if params.learner == "unlearned":
-        features = seen.num.shape[1]
-        layout = WeightLayout(features, encoding.widths, root_count(features, params.root))
-        averaged = last = unlearned_weights(layout, params.sign)
-    else:
-        fit = train_stream(seen, encoding.widths, params.rule, on_progress=on_progress, on_epoch=on_epoch)
-        averaged, last, epochs = fit.averaged, fit.last, fit.epochs
-    provenance = Provenance(
-        netclust=__version__,
-        created=_now(),
-        seed=seed,
-        data=data,
-        sha256=sha256,
-        records=len(table),
-        params=msgspec.to_builtins(params),
-        epochs=[{"epoch": e.epoch, "updates": e.updates, "loss": e.loss} for e in epochs],
-    )
-    model = Model(
-        encoding=encoding,
-        averaged=averaged,
-        last=last,
-        reference=seen[draw_reference(seen.label, params.reference_size, rng)],
-        sign=params.sign,
-        root=params.root,
-        rooted=params.learner != "unlearned",
-        weights=params.weights,
-        provenance=provenance,
-    )
-    if params.false_alarm_rate is not None:
-        scores = best_scores(model, batch[held_out])
-        model = model.with_root(calibrate(scores, params.false_alarm_rate))
-    return model
+    fit = fit_network(table, params, seed=seed, data=data, sha256=sha256, on_progress=on_progress, on_epoch=on_epoch)
+    return fit.draw(seed)
+
+
+def taken_for_normal(table: Table) -> Table:
+    """The same records, all labelled normal: to warm up on traffic that nobody has labelled.
+
+    >>> from netclust.datasets.simulate import simulate
+    >>> set(taken_for_normal(simulate(100, seed=1).table()).label_names().tolist())
+    {'normal'}
+    """
+    return replace(table, labels=["", table.schema.normal[0]], label=np.ones_like(table.label))
 
 
 def label_column(schema: Schema) -> str:
@@ -115,11 +219,11 @@ def with_reference(model: Model, batch: Batch, size: int, seed: int) -> Model:
     return replace(model, reference=batch[draw_reference(batch.label, size, np.random.default_rng(seed))])
 
 
-def best_scores(model: Model, batch: Batch) -> NDArray[np.float32]:
-    """The best-referent score of every record against the reference set alone."""
-    linker = Linker(replace(model, calibration=None), LinkerConfig(referent_window=0))
+def best_scores(model: Model, batch: Batch) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Every record against the reference set alone: its best-referent score, and whether that is not a normal one."""
+    linker = Linker(replace(model, calibration=None, rooted=False), LinkerConfig(referent_window=0))
     verdicts = linker.process(replace(batch, label=np.full(len(batch), -1, np.int32)))
-    return np.maximum(verdicts.normal, verdicts.other)
+    return np.maximum(verdicts.normal, verdicts.other), verdicts.anomalous
 
 
 def _now() -> str:

@@ -15,18 +15,20 @@ from typing import Literal
 import msgspec
 
 from netclust.errors import InputError
+from netclust.learners.margin import MarginRule
 from netclust.learners.stream import Absent, StreamRule
+from netclust.reference import Choice
 from netclust.schema import Transform
 from netclust.similarity import RootFeatures
 
-PRESETS = ("thesis",)
+PRESETS = ("thesis", "reference", "late", "unlearned-reference", "unlearned-late")
 _MAX_BYTES = 1 << 20
 
 
 class TrainParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that training can be told. Names as in the specs; see docs/parameters.md."""
 
-    learner: Literal["lsp", "lspa", "unlearned"] = "lsp"
+    learner: Literal["margin", "lsp", "lspa", "unlearned"] = "lsp"
     transform: Transform | Literal["schema"] = "schema"
     training_window: int = 100
     epochs: int = 5
@@ -37,7 +39,19 @@ class TrainParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     sign: Literal[-1, 1] = -1
     root: RootFeatures = "bias"
     weights: Literal["averaged", "last"] = "averaged"
+    scale: Literal["range", "spread"] = "range"
+    symbol_weight: float = 1.0
+    far: float | None = None
+    steps: int = 400
+    temperature: float = 3.0
+    reach: float | None = None
+    pull: float = 1e-3
+    hide: float = 0.25
+    kind_balance: float = 0.5
+    class_balance: float = 0.5
+    without: tuple[str, ...] = ()
     reference_size: int = 280
+    reference_choice: Choice = "proportional"
     false_alarm_rate: float | None = None
     holdout: float = 0.1
 
@@ -49,6 +63,15 @@ class TrainParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             "C must be 0 or more": 0 <= self.C < 1e9,
             "r must be 0 or more": 0 <= self.r < 1e9,
             "cap must be above 0": self.cap is None or self.cap > 0,
+            "symbol_weight must be above 0, at most 1,000": 0 < self.symbol_weight <= 1000,
+            "far must be above 0": self.far is None or 0 < self.far < 1e6,
+            "steps must be 1 to 1,000,000": 1 <= self.steps <= 1_000_000,
+            "temperature must be above 0": 0 < self.temperature < 1e6,
+            "reach must lie between 0 and 10": self.reach is None or 0 <= self.reach <= 10,
+            "pull must be 0 or more": 0 <= self.pull < 1e6,
+            "hide must lie between 0 and 0.95": 0 <= self.hide <= 0.95,
+            "kind_balance must lie between 0 and 1": 0 <= self.kind_balance <= 1,
+            "class_balance must lie between 0 and 1": 0 <= self.class_balance <= 1,
             "reference_size must be 1 to 16,777,216": 1 <= self.reference_size <= 1 << 24,
             "false_alarm_rate must lie between 0 and 1": self.false_alarm_rate is None or 0 < self.false_alarm_rate < 1,
             "holdout must lie between 0 and 0.9": 0 < self.holdout <= 0.9,
@@ -70,6 +93,20 @@ class TrainParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             sign=self.sign,
             root=self.root,
             cap=self.cap,
+        )
+
+    @property
+    def margin_rule(self) -> MarginRule:
+        """What the margin learner needs of it."""
+        return MarginRule(
+            candidates=self.training_window,
+            steps=self.steps,
+            temperature=self.temperature,
+            reach=self.reach,
+            pull=self.pull,
+            hide=self.hide,
+            kind_balance=self.kind_balance,
+            class_balance=self.class_balance,
         )
 
 

@@ -27,6 +27,8 @@ class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     false_alarm_rate: float
     obtained: float
     records: int
+    alarms: float = 0.0
+    """Share of the held-out normal records called anomalous in all: by the root, or by a link to a known attack."""
 
 
 def threshold_for(scores: Sequence[float] | NDArray[np.floating], rate: float) -> float:
@@ -45,8 +47,18 @@ def threshold_for(scores: Sequence[float] | NDArray[np.floating], rate: float) -
     return float(values[k - 1])
 
 
-def calibrate(scores: NDArray[np.floating], rate: float) -> Calibration:
-    """Set the root just below the k-th smallest score: a tie with the root goes to the root."""
+def calibrate(scores: NDArray[np.floating], rate: float, others: NDArray[np.bool_] | None = None) -> Calibration:
+    """Set the root just below the k-th smallest score: a tie with the root goes to the root.
+
+    `others` says which records link to something that is not normal, whatever the root.
+    """
     root = float(np.nextafter(np.float32(threshold_for(scores, rate)), np.float32(-np.inf)))
-    obtained = float(np.mean(np.asarray(scores, np.float32) <= np.float32(root))) if len(scores) else 0.0
-    return Calibration(root=root, false_alarm_rate=rate, obtained=obtained, records=len(scores))
+    below = np.asarray(scores, np.float32) <= np.float32(root)
+    alarms = below if others is None else below | others
+    return Calibration(
+        root=root,
+        false_alarm_rate=rate,
+        obtained=float(below.mean()),
+        records=len(scores),
+        alarms=float(alarms.mean()),
+    )

@@ -17,6 +17,7 @@ values get codes from 1; a value never seen in training has no code (0) and matc
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,11 +92,14 @@ class Encoding:
         )
 
 
-def fit_encoding(table: Table) -> Encoding:
-    """Ranges, vocabularies and label names of a training table."""
+def fit_encoding(table: Table, without: Sequence[str] = ()) -> Encoding:
+    """Ranges, vocabularies and label names of a training table; attributes named in `without` are not scored."""
     schema = table.schema
     if len(table) == 0:
         raise InputError("no records to fit an encoding on")
+    left_out = set(without)
+    if unknown := sorted(left_out - {a.name for a in schema.features}):
+        raise InputError(f"schema {schema.name} has no attribute {', '.join(unknown)} to leave out")
     kept: list[str] = []
     lows: list[float] = []
     spans: list[float] = []
@@ -103,11 +107,11 @@ def fit_encoding(table: Table) -> Encoding:
         values = _transform(table.num[:, f], a)
         low, high = float(values.min()), float(values.max())
         # A range too small for float32 is as good as constant.
-        if high - low > float(np.finfo(np.float32).tiny):
+        if high - low > float(np.finfo(np.float32).tiny) and a.name not in left_out:
             kept.append(a.name)
             lows.append(low)
             spans.append(high - low)
-    vocabularies = tuple(_vocabulary(table, s, a) for s, a in enumerate(schema.coded))
+    vocabularies = tuple(() if a.name in left_out else _vocabulary(table, s, a) for s, a in enumerate(schema.coded))
     if not kept and not any(vocabularies):
         raise InputError("every attribute is constant in the training data: nothing to learn from")
     present = np.bincount(table.label, minlength=len(table.labels)) > 0

@@ -100,13 +100,18 @@ class LinkerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return int(self.mature_share * self.referent_window)
 
     @classmethod
-    def thesis(cls, *, referent_window: int = 100, delay: int = 100, feedback: Feedback = "gold") -> LinkerConfig:
-        """Protocol `thesis`: gap = label delay = d, no window members before a full window lies beyond the gap."""
+    def thesis(
+        cls, *, referent_window: int = 100, delay: int = 100, feedback: Feedback = "gold", whole: bool = True
+    ) -> LinkerConfig:
+        """Protocol `thesis`: gap = label delay = d, no window members before a full window lies beyond the gap.
+
+        Not `whole`: what the window holds before it is full is used.
+        """
         _check_feedback(feedback)
         return cls(
             referent_window=0 if feedback == "none" else referent_window,
             gap=0 if feedback == "none" else delay,
-            whole=True,
+            whole=whole,
             label_delay=delay if feedback == "gold" else None,
         )
 

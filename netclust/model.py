@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 KIND = "netclust.model"
 MAX_WEIGHT = 1e20
 _ARRAYS = (
-    *("weights.averaged", "weights.last", "scaling.low", "scaling.span"),
+    *("weights.averaged", "weights.last", "scaling.low", "scaling.span", "similarity.far"),
     *("reference.num", "reference.code", "reference.label", "reference.seq"),
 )
 
@@ -79,6 +79,7 @@ class Model:
     reference: Batch
     sign: Literal[-1, 1] = -1
     root: RootFeatures = "bias"
+    far: NDArray[np.float64] | None = None  # where a difference stops to count, by attribute; None: nowhere
     rooted: bool = True  # False: nothing links to the root while there is a referent (the unlearned control)
     weights: Literal["averaged", "last"] = "averaged"
     calibration: Calibration | None = None
@@ -107,7 +108,8 @@ class Model:
         base = fold_weights(
             self.w, layout.features, self.sign, layout.at, layout.width, offset, slope, own, other, match
         )
-        return Scorer(np.float32(base), slope, own, other, match, offset)
+        far = np.full(layout.features, np.inf) if self.far is None else self.far
+        return Scorer(np.float32(base), slope, far.astype(np.float32), own, other, match, offset)
 
     def root_scores(self, batch: Batch) -> NDArray[np.float32]:
         """The score of the root arc of every record: calibrated, or learned."""
@@ -131,7 +133,8 @@ class Model:
         e = self.encoding
         names = (e.schema, e.kept, e.vocabularies, e.labels)
         digest = hashlib.sha256(msgspec.json.encode((names, self.sign, self.root, self.rooted, self.calibration)))
-        for part in (self.w, e.low, e.span, self.reference.num, self.reference.code):
+        far = np.zeros(0) if self.far is None else self.far
+        for part in (self.w, far, e.low, e.span, self.reference.num, self.reference.code):
             digest.update(part.tobytes())
         digest.update(self.reference.label.tobytes())
         return digest.hexdigest()
@@ -162,6 +165,8 @@ class Model:
             "reference.label": ref.label,
             "reference.seq": ref.seq,
         }
+        if self.far is not None:
+            arrays["similarity.far"] = self.far
         return container.pack(KIND, arrays, header)
 
     def save(self, path: str | Path) -> None:
@@ -203,6 +208,11 @@ class Model:
         span = container.need(arrays, "scaling.span", np.float64, (features,), where)
         if (span <= 0).any():
             raise ModelError(f"{where}: scaling.span must be positive")
+        far = None
+        if "similarity.far" in arrays:
+            far = container.need(arrays, "similarity.far", np.float64, (features,), where)
+            if (far <= 0).any() or (far > MAX_WEIGHT).any():
+                raise ModelError(f"{where}: similarity.far must be positive")
         label = container.need(arrays, "reference.label", np.int32, (None,), where)
         code = container.need(arrays, "reference.code", np.uint16, (len(label), len(layout.widths)), where)
         if (label < 0).any() or (label >= len(header.labels)).any() or (code >= layout.width).any():
@@ -236,6 +246,7 @@ class Model:
             reference=reference,
             sign=header.sign,
             root=header.root,
+            far=far,
             rooted=header.rooted,
             weights=header.weights,
             calibration=header.calibration,

@@ -1,7 +1,8 @@
 """Similarity: the learned pair score w . phi(a, b), in the form that people read and in the form that kernels use.
 
 Weights lie as [numeric | AND, OR, NOR of every value of every coded attribute | root]. The features of a pair are
-1 + sign*|a - b| for a scaled numeric attribute, and three indicators a value: both have it, one has it, neither has.
+1 + sign*min(|a - b|, far) for a scaled numeric attribute, and three indicators a value: both have it, one has it,
+neither has.
 
 >>> layout = WeightLayout(features=1, widths=(2, 4), roots=1)
 >>> layout.dimension  # 1 numeric + 3 for one bit + 3*3 for three values + 1 root weight
@@ -10,6 +11,7 @@ Weights lie as [numeric | AND, OR, NOR of every value of every coded attribute |
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -68,6 +70,7 @@ def pair_features(
     b_code: NDArray[np.uint16],
     layout: WeightLayout,
     sign: int,
+    far: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """phi(a, b) in full, as the spec writes it; for people and for tests, the kernels never build it.
 
@@ -78,7 +81,8 @@ def pair_features(
     [0.5, 0.0, 1.0, 0.0, 0.0]
     """
     phi = np.zeros(layout.dimension)
-    phi[: layout.features] = 1 + sign * np.abs(a_num - b_num).astype(np.float64)
+    gap = np.abs(a_num - b_num).astype(np.float64)
+    phi[: layout.features] = 1 + sign * (gap if far is None else np.minimum(gap, far))
     for s, width in enumerate(layout.widths):
         for value in range(1, width):
             bits = int(a_code[s] == value) + int(b_code[s] == value)
@@ -86,10 +90,47 @@ def pair_features(
     return phi
 
 
-def unlearned_weights(layout: WeightLayout, sign: int) -> NDArray[np.float64]:
+def unlearned_weights(layout: WeightLayout, sign: int, symbol_weight: float = 1.0) -> NDArray[np.float64]:
     """The control of spec 6.12: shared bits minus absolute differences, all weights equal, no root."""
     w = np.zeros(layout.dimension)
     w[: layout.features] = -sign
     for s, width in enumerate(layout.widths):
-        w[layout.at[s] : layout.at[s] + 3 * (width - 1) : 3] = 1
+        w[layout.at[s] : layout.at[s] + 3 * (width - 1) : 3] = symbol_weight
+    return w
+
+
+def spread_units(num: NDArray[np.float32]) -> NDArray[np.float64]:
+    """What counts as one unit of difference in each attribute: its standard deviation, at least an eighth of its range.
+
+    The floor keeps an attribute that is almost always 0 from deciding everything the one time that it is not.
+
+    >>> spread_units(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 0.0], [1.0, 1.0]] + [[0, 0], [1, 0]] * 500, np.float32))
+    array([0.5  , 0.125])
+    """
+    wide = num.astype(np.float64)
+    return np.asarray(np.maximum(wide.std(axis=0), np.ptp(wide, axis=0) / 8))
+
+
+def distance_weights(
+    layout: WeightLayout,
+    binary: Sequence[bool],
+    weight: NDArray[np.float64],
+    mismatch: NDArray[np.float64],
+    root: float,
+    sign: int,
+) -> NDArray[np.float64]:
+    """w . phi of a distance: -sum_f weight_f |a_f - b_f| - sum_s mismatch_s [a_s != b_s], up to a constant.
+
+    `root` is a score on the distance's own scale, the constant is added to it. An unknown value differs from all.
+    """
+    w = np.zeros(layout.dimension)
+    w[: layout.features] = -sign * weight
+    for s, width in enumerate(layout.widths):
+        here = w[layout.at[s] : layout.at[s] + 3 * (width - 1)].reshape(-1, 3)
+        if binary[s]:  # the same where both or neither have the bit
+            here[:] = (mismatch[s], -mismatch[s], 0)
+        elif width > 1:
+            here[:] = (mismatch[s], -mismatch[s] / (width - 1), -mismatch[s] / (width - 1))
+    if layout.roots:
+        w[layout.dimension - layout.roots] = root + w[: layout.features].sum()
     return w

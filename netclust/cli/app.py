@@ -21,9 +21,13 @@ app = typer.Typer(
 )
 train = typer.Typer(help="Train a model.", no_args_is_help=True)
 evaluate = typer.Typer(help="Measure a model on labelled data.", no_args_is_help=True)
+tune = typer.Typer(help="Choose training parameters.", no_args_is_help=True)
 simulate = typer.Typer(help="Make synthetic data.", no_args_is_help=True)
+reproduce = typer.Typer(help="Run a published experiment again, beside ours.", no_args_is_help=True)
 app.add_typer(train, name="train")
 app.add_typer(evaluate, name="evaluate")
+app.add_typer(tune, name="tune")
+app.add_typer(reproduce, name="reproduce")
 app.add_typer(simulate, name="simulate")
 
 
@@ -47,6 +51,29 @@ class Feedback(StrEnum):
     none = "none"
     predicted = "predicted"
     gold = "gold"
+
+
+class Use(StrEnum):
+    """What a model is tuned for."""
+
+    reference = "reference"
+    late = "late"
+
+
+class Learner(StrEnum):
+    """What is tuned."""
+
+    margin = "margin"
+    unlearned = "unlearned"
+    lsp = "lsp"
+
+
+class Peers(StrEnum):
+    """Which of other people's detectors to run."""
+
+    all = "all"
+    fast = "fast"
+    none = "none"
 
 
 SchemaOption = Annotated[str, typer.Option(help="A built-in schema (kdd) or a schema file (.toml).")]
@@ -74,20 +101,23 @@ def _options(
 def train_network(
     file: Annotated[str, typer.Argument(help="Labelled records, in arrival order (- for standard input).")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
-    params: Annotated[str | None, typer.Option(help="Training parameters: a TOML file, or the preset thesis.")] = None,
+    params: Annotated[str | None, typer.Option(help="Training parameters: a TOML file, or a preset: reference, late, thesis, unlearned-reference, unlearned-late.")] = None,
     seed: SeedOption = 0,
     schema: SchemaOption = "kdd",
     false_alarm_rate: Annotated[
         float | None,
         typer.Option(help="Calibrate the root on held-out normal records for this false-alarm rate."),
     ] = None,
+    assume_normal: Annotated[
+        bool, typer.Option("--assume-normal", help="Take every record for normal, whatever its label: a warm-up.")
+    ] = False,
     on_error: SkipOption = OnError.stop,
     json: JsonOption = None,
 ) -> None:
     """Learn a similarity from labelled connection records and write a model file."""
     from netclust.cli.network import train as run
 
-    run(file, output, params, seed, schema, false_alarm_rate, on_error.value, json)
+    run(file, output, params, seed, schema, false_alarm_rate, assume_normal, on_error.value, json)
 
 
 @evaluate.command("network")
@@ -109,6 +139,9 @@ def evaluate_network(
     window: Annotated[
         int, typer.Option(min=0, help="Referent window: how many earlier records can be linked to.")
     ] = 100,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="In thesis: use what the referent window holds before it is full.")
+    ] = False,
     mature: Annotated[
         float | None,
         typer.Option(
@@ -124,7 +157,63 @@ def evaluate_network(
     """Run a model over a labelled stream by a protocol, and print what it found and missed."""
     from netclust.cli.network import evaluate as run
 
-    run(model, test, protocol.value, feedback.value, delay, window, mature, json, alerts, on_error.value)
+    run(model, test, protocol.value, feedback.value, delay, window, partial, mature, json, alerts, on_error.value)
+
+
+@tune.command("network")
+def tune_network(
+    file: Annotated[str, typer.Argument(help="Labelled training records, in arrival order (- for standard input).")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The parameter file (.toml) to write.")],
+    budget: Annotated[str, typer.Option(help="How long to search: 90s, 30m or 2h.")] = "30m",
+    use: Annotated[
+        Use, typer.Option(help="reference: no label comes back; late: true labels come back, 100 records later.")
+    ] = Use.reference,
+    learner: Annotated[
+        Learner | None, typer.Option(help="What is tuned. Default: the learner of --start, else margin.")
+    ] = None,
+    start: Annotated[str | None, typer.Option(help="Where the search starts: a TOML file or a preset.")] = None,
+    json: JsonOption = None,
+    schema: SchemaOption = "kdd",
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="How many folds are measured at a time.")] = 2,
+    on_error: SkipOption = OnError.stop,
+) -> None:
+    """Choose training parameters on the training file alone: hide whole attack types, ask how well they are found."""
+    from netclust.cli.tune import network as run
+
+    chosen = None if learner is None else learner.value
+    run(file, output, budget, use.value, chosen, start, json, schema, jobs, on_error.value)
+
+
+@reproduce.callback()
+def _reproduce() -> None:
+    """A group, even while it has one command."""
+
+
+@reproduce.command("table-4.1")
+def reproduce_table41(
+    train: Annotated[str, typer.Option(help="Labelled training records (KDDTrain+).")],
+    test: Annotated[
+        list[str],
+        typer.Option(
+            help="Labelled test records (KDDTest+); given again (KDDTest-21), a short list of settings for each more."
+        ),
+    ],
+    draws: Annotated[int, typer.Option(min=1, max=1000, help="Reference sets a row.")] = 10,
+    seeds: Annotated[int, typer.Option(min=1, max=1000, help="Training seeds a row.")] = 3,
+    json: JsonOption = None,
+    plots: Annotated[Path | None, typer.Option(help="Write pictures (SVG) to this folder.")] = None,
+    peers: Annotated[
+        Peers, typer.Option(help="Other people's detectors: all, fast (without river's forest: an hour), or none.")
+    ] = Peers.fast,
+    pretrain: Annotated[
+        int | None, typer.Option(min=1, help="Peers learn from the last so many training records only.")
+    ] = None,
+    schema: SchemaOption = "kdd",
+) -> None:
+    """The published Table 4.1 beside ours: accuracy, detection and false positives over draws and seeds."""
+    from netclust.cli.reproduce import table41 as run
+
+    run(train, test, draws, seeds, json, plots, peers.value, pretrain, schema)
 
 
 @simulate.command("records")

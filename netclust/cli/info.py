@@ -26,6 +26,7 @@ def run(path: Path, json: Path | None, top: int) -> None:
         "weights": model.weights,
         "sign": model.sign,
         "root": model.root,
+        "far": None if model.far is None else dict(zip(encoding.kept, model.far.tolist(), strict=True)),
         "reference": {name: int(n) for name, n in zip(encoding.labels, classes, strict=True)},
         "calibration": msgspec.to_builtins(model.calibration),
         "provenance": msgspec.to_builtins(origin),

@@ -13,12 +13,13 @@ import numpy as np
 
 from netclust.cli.output import check_folders, note, percent, progress, result, say, table, write_json
 from netclust.datasets.records import OnError, RecordReader, load_kernels
+from netclust.errors import InputError
 from netclust.learners.stream import EpochReport
 from netclust.linker import Feedback
 from netclust.model import Model
 from netclust.models.evaluation import Evaluation, Protocol, evaluate_network, linker_config
 from netclust.models.looks import TEST_SETS, find_ledger, record_look
-from netclust.models.network import train_network
+from netclust.models.network import taken_for_normal, train_network
 from netclust.models.params import TrainParams, load_params
 from netclust.schema import load_schema
 from netclust.stream.alerts import alerts_of
@@ -33,6 +34,7 @@ def train(
     seed: int,
     schema: str,
     false_alarm_rate: float | None,
+    assume_normal: bool,
     on_error: OnError,
     json: Path | None,
 ) -> None:
@@ -45,6 +47,12 @@ def train(
     reader = RecordReader(file, load_schema(schema), on_error=on_error)
     records = concat_tables(list(reader))
     report_skipped(reader)
+    if assume_normal:
+        records = taken_for_normal(records)
+        if chosen.false_alarm_rate is None:
+            raise InputError("without labels nothing but the root can raise an alarm: give a --false-alarm-rate")
+        if chosen.learner != "unlearned":  # there is nothing to tell apart
+            chosen = msgspec.structs.replace(chosen, learner="unlearned", scale="spread")
     start = time.perf_counter()
     epochs: list[EpochReport] = []
     with progress("training") as tick:
@@ -61,20 +69,28 @@ def train(
     model.save(output)
     to_stdout = str(json) == "-"
     if not to_stdout:
-        table(
-            f"Trained on {len(records):,} records in {seconds:.1f} s",
-            ["epoch", "updates", "loss", "root links", "no correct arc"],
-            [[e.epoch, e.updates, int(e.loss), e.root_links, e.no_correct_arc] for e in epochs],
-        )
+        title = f"Trained on {len(records):,} records in {seconds:.1f} s"
+        if chosen.learner == "margin":
+            shown = [[e["step"], f"{e['loss']:.4f}"] for e in model.provenance.epochs]
+            table(title, ["step", "mean loss"], shown)
+        else:
+            table(
+                title,
+                ["epoch", "updates", "loss", "root links", "no correct arc"],
+                [[e.epoch, e.updates, int(e.loss), e.root_links, e.no_correct_arc] for e in epochs],
+            )
         if model.calibration is not None:
             c = model.calibration
-            say(f"root {c.root:.4f}: false alarms {percent(c.obtained)} of {c.records:,} held-out normal records")
+            say(
+                f"root {c.root:.4f}: false alarms {percent(c.obtained)} of {c.records:,} held-out normal records, "
+                f"{percent(c.alarms)} with those that link to a known attack"
+            )
         say(f"wrote {output} ({output.stat().st_size:,} bytes, {len(model.reference)} referents, seed {seed})")
     body = {
         "model": str(output),
         "records": len(records),
         "seconds": seconds,
-        "epochs": [asdict(e) for e in epochs],
+        "epochs": [asdict(e) for e in epochs] or model.provenance.epochs,
         "params": msgspec.to_builtins(chosen),
         "calibration": msgspec.to_builtins(model.calibration),
         "skipped": dict(reader.skipped),
@@ -89,6 +105,7 @@ def evaluate(
     feedback: Feedback,
     delay: int,
     window: int,
+    partial: bool,
     mature: float | None,
     json: Path | None,
     alerts: int,
@@ -99,7 +116,7 @@ def evaluate(
     model = Model.load(model_path)
     reader = RecordReader(test, model.encoding.schema, on_error=on_error)
     load_kernels(reader.schema)  # before the clock starts
-    config = linker_config(protocol, feedback, delay, window, mature)
+    config = linker_config(protocol, feedback, delay, window, mature, whole=not partial)
     evaluation = evaluate_network(model, reader, config, where=test)
     if record_look("evaluate network", reader.sha256, rows=1, draws=1):
         note(f"a look at {TEST_SETS[reader.sha256]}: noted in {find_ledger()}")
@@ -117,6 +134,7 @@ def evaluate(
         "feedback": feedback,
         "delay": delay,
         "window": window,
+        "partial": partial,
         "mature": mature,
         "skipped": dict(reader.skipped),
     }

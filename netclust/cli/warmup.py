@@ -26,6 +26,7 @@ def run(json: Path | None) -> None:
         simulate(600, seed=0).write(file)
         reader = RecordReader(file, load_schema("kdd"))
         table = next(iter(reader))
+        train_network(table, TrainParams(learner="margin", steps=1, training_window=50, reference_size=40))
         model = train_network(table, TrainParams(epochs=1, reference_size=40))
         evaluate_network(model, [table], LinkerConfig(referent_window=50, label_delay=10, mature_after=60.0))
     seconds = time.perf_counter() - start

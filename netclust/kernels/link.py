@@ -221,10 +221,12 @@ def summarise(
 
 @inner
 def best_members(
-    x: Any, codes: Any, start: Any, matches: Any, slope: Any, members: Any, lo: Any, hi: Any, acc: Any
+    x: Any, codes: Any, start: Any, matches: Any, scorer: Any, members: Any, lo: Any, hi: Any, acc: Any
 ) -> Any:
     """The best normal and the best non-normal of the members lo..hi for one record: (score, position) of each."""
-    score_referents(x, codes, start, matches, slope, members.num, members.code, members.unary, lo, hi, acc)
+    score_referents(
+        x, codes, start, matches, scorer.slope, scorer.far, members.num, members.code, members.unary, lo, hi, acc
+    )
     return best_two(acc, members.side, lo, hi - lo)
 
 
@@ -268,11 +270,11 @@ def link_records(
             unary += scorer.other[value]
             matches[s] = scorer.match[value]
 
-        normal, normal_at, other, other_at = best_members(x, codes, start, matches, scorer.slope, refs, none, M, acc)
+        normal, normal_at, other, other_at = best_members(x, codes, start, matches, scorer, refs, none, M, acc)
         hi = cursor[END] - conf.gap
         lo = max(hi - conf.referent_window, cursor[START])
         if hi > lo and (not conf.whole or cursor[PUSHED] >= kept):
-            n_best, n_at, o_best, o_at = best_members(x, codes, start, matches, scorer.slope, win, lo, hi, acc)
+            n_best, n_at, o_best, o_at = best_members(x, codes, start, matches, scorer, win, lo, hi, acc)
             if n_best > normal:  # references are older and win ties
                 normal, normal_at = n_best, M + n_at
             if o_best > other:

@@ -27,14 +27,15 @@ TILE = 128
 class Scorer(NamedTuple):
     """Weights in the form that scores: score(a, b) of a referent a and a record b is
 
-    start(b) + unary(a) + sum_f slope_f |a_f - b_f| + sum_s [a_s = b_s != 0] match_s[b_s],
+    start(b) + unary(a) + sum_f slope_f min(|a_f - b_f|, far_f) + sum_s [a_s = b_s != 0] match_s[b_s],
     start(b) = base + sum_s own_s[b_s], unary(a) = sum_s other_s[a_s].
 
-    The lookups of attribute s start at `offset[s]`.
+    The lookups of attribute s start at `offset[s]`; `far` is infinite where a difference counts in full.
     """
 
     base: np.float32
     slope: NDArray[np.float32]
+    far: NDArray[np.float32]
     own: NDArray[np.float32]
     other: NDArray[np.float32]
     match: NDArray[np.float32]
@@ -63,6 +64,7 @@ def score_referents(
     start: Any,
     matches: Any,
     slope: Any,
+    far: Any,
     num: Any,
     code: Any,
     unary: Any,
@@ -83,17 +85,18 @@ def score_referents(
     while f + 4 <= features:
         x0, x1, x2, x3 = x[f], x[f + 1], x[f + 2], x[f + 3]
         w0, w1, w2, w3 = slope[f], slope[f + 1], slope[f + 2], slope[f + 3]
+        m0, m1, m2, m3 = far[f], far[f + 1], far[f + 2], far[f + 3]
         r0, r1, r2, r3 = num[f, lo:hi], num[f + 1, lo:hi], num[f + 2, lo:hi], num[f + 3, lo:hi]
         for k in range(n):
-            s = acc[k] + w0 * abs(x0 - r0[k])
-            s = s + w1 * abs(x1 - r1[k])
-            s = s + w2 * abs(x2 - r2[k])
-            acc[k] = s + w3 * abs(x3 - r3[k])
+            s = acc[k] + w0 * min(abs(x0 - r0[k]), m0)
+            s = s + w1 * min(abs(x1 - r1[k]), m1)
+            s = s + w2 * min(abs(x2 - r2[k]), m2)
+            acc[k] = s + w3 * min(abs(x3 - r3[k]), m3)
         f += 4
     while f < features:
-        xf, wf, rf = x[f], slope[f], num[f, lo:hi]
+        xf, wf, mf, rf = x[f], slope[f], far[f], num[f, lo:hi]
         for k in range(n):
-            acc[k] += wf * abs(xf - rf[k])
+            acc[k] += wf * min(abs(xf - rf[k]), mf)
         f += 1
     for s in range(len(code)):
         c, bonus = codes[s], matches[s]

@@ -90,6 +90,7 @@ def train_records(stream: Any, rule: Any, learned: Any, lo: Any, hi: Any, stats:
     g = np.empty(D, np.float64)
     x = np.empty(features, np.float64)
     slope = np.empty(features, np.float64)
+    far = np.full(features, np.inf)
     codes = np.empty(coded, np.uint16)
     matches = np.empty(coded, np.float64)
     offset = np.empty(coded, np.int64)
@@ -123,7 +124,7 @@ def train_records(stream: Any, rule: Any, learned: Any, lo: Any, hi: Any, stats:
         for k in range(roots):
             root += w[D - roots + k] * stream.root[j, k]
         n = j - start
-        score_referents(x, codes, start_score, matches, slope, stream.num, stream.code, unary, start, j, acc)
+        score_referents(x, codes, start_score, matches, slope, far, stream.num, stream.code, unary, start, j, acc)
         y = stream.label[j]
         worst, worst_at, _, right_at = best_augmented(acc, stream.label, start, n, y, rule.C)
         learned.step[0] += 1

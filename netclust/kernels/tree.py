@@ -28,7 +28,7 @@ def best_earlier_links(
             start += scorer.own[scorer.offset[s] + codes[s]]
             matches[s] = scorer.match[scorer.offset[s] + codes[s]]
         lo = max(0, j - window)
-        score_referents(x, codes, start, matches, scorer.slope, num, code, unary, lo, j, acc)
+        score_referents(x, codes, start, matches, scorer.slope, scorer.far, num, code, unary, lo, j, acc)
         best, at = best_link(acc, j - lo)
         parents[j] = -1 if at < 0 or root[j] >= best else lo + at
         scores[j] = root[j] if parents[j] < 0 else best

@@ -19,7 +19,8 @@ NAMES = [f.name for f in msgspec.structs.fields(TrainParams)]
 
 
 def toml(values: dict[str, object]) -> str:
-    return "".join(f"{name} = {json.dumps(value).lower()}\n" for name, value in values.items())
+    written = {name: json.dumps(value) for name, value in values.items() if value is not None}
+    return "".join(f"{name} = {value}\n" for name, value in written.items())
 
 
 def test_a_preset_does_not_load() -> None:

@@ -35,7 +35,9 @@ def examples(few: int, many: int) -> settings:
     )
 
 
-def build_model(num, code, label, w, *, widths=(), root="bias", calibrated=None, rooted=True, sign=-1, key=True):
+def build_model(
+    num, code, label, w, *, widths=(), root="bias", calibrated=None, rooted=True, sign=-1, key=True, far=None
+):
     """A model by hand: reference set, weights, and attributes that are already scaled and coded."""
     features = np.asarray(num).shape[1]
     attributes = [Attribute(name=f"n{f}") for f in range(features)]
@@ -54,7 +56,7 @@ def build_model(num, code, label, w, *, widths=(), root="bias", calibrated=None,
         calibration = Calibration(root=calibrated, false_alarm_rate=0.1, obtained=0.1, records=100)
     reference = Batch(num=num, code=code, label=np.array(label, np.int32))
     w = np.array(w, np.float64)
-    return Model(encoding, w, w, reference, sign=sign, root=root, rooted=rooted, calibration=calibration)
+    return Model(encoding, w, w, reference, sign=sign, root=root, far=far, rooted=rooted, calibration=calibration)
 
 
 def line_model(references=((0.10, "normal"), (0.90, "dos")), root=0.85):
@@ -98,6 +100,7 @@ def random_model(rng):
         calibrated=calibrated,
         rooted=rng.random() < 0.8,
         sign=int(rng.choice([-1, -1, 1])),
+        far=rng.choice([0.1, 0.5, 3.0], features) if rng.random() < 0.3 else None,
     )
 
 

@@ -144,7 +144,10 @@ class SlowLinker:
             unary += self.lookups(s, member.code[s])[1]
         score = start + unary
         for f in range(self.features):
-            score += np.float32(self.model.sign * self.weights[f]) * abs(num[f] - member.num[f])
+            gap = abs(num[f] - member.num[f])
+            if self.model.far is not None:
+                gap = min(gap, np.float32(self.model.far[f]))
+            score += np.float32(self.model.sign * self.weights[f]) * gap
         for s in range(len(self.widths)):
             if code[s] and code[s] == member.code[s]:
                 score += self.lookups(s, code[s])[2]

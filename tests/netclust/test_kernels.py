@@ -24,8 +24,8 @@ from netclust.structures.stream import link_earlier
 
 # Parts of kernels have no entry from Python: these are theirs.
 @kernel
-def score_referents(x, codes, start, matches, slope, num, code, unary, lo, hi, acc):
-    score.score_referents(x, codes, start, matches, slope, num, code, unary, lo, hi, acc)
+def score_referents(x, codes, start, matches, slope, far, num, code, unary, lo, hi, acc):
+    score.score_referents(x, codes, start, matches, slope, far, num, code, unary, lo, hi, acc)
 
 
 @kernel
@@ -60,16 +60,17 @@ def random_problem(seed: int, n: int = 60, features: int = 6, widths: tuple[int,
     return rng, layout, num, code, w
 
 
-def folded(w, layout, sign):
+def folded(w, layout, sign, far=None):
     offset = np.concatenate([[0], np.cumsum(layout.width)])[: len(layout.width)].astype(np.int64)
     slope = np.zeros(layout.features, np.float32)
     lookups = [np.zeros(int(layout.width.sum()), np.float32) for _ in range(3)]
     base = score.fold_weights(w, layout.features, sign, layout.at, layout.width, offset, slope, *lookups)
-    return score.Scorer(np.float32(base), slope, *lookups, offset)
+    limit = np.full(layout.features, np.inf, np.float32) if far is None else far.astype(np.float32)
+    return score.Scorer(np.float32(base), slope, limit, *lookups, offset)
 
 
-def kernel_scores(x_num, x_code, num, code, w, layout, sign, lo=0, hi=None):
-    scorer = folded(w, layout, sign)
+def kernel_scores(x_num, x_code, num, code, w, layout, sign, lo=0, hi=None, far=None):
+    scorer = folded(w, layout, sign, far)
     hi = num.shape[1] if hi is None else hi
     acc = np.zeros(hi - lo + score.LANES, np.float32)
     num, code = score.columns(num.T), score.columns(code.T)
@@ -78,7 +79,7 @@ def kernel_scores(x_num, x_code, num, code, w, layout, sign, lo=0, hi=None):
     for s, c in enumerate(x_code):
         start += scorer.own[scorer.offset[s] + c]
         matches[s] = scorer.match[scorer.offset[s] + c]
-    score_referents(x_num, x_code, start, matches, scorer.slope, num, code, unary, lo, hi, acc)
+    score_referents(x_num, x_code, start, matches, scorer.slope, scorer.far, num, code, unary, lo, hi, acc)
     return acc[: hi - lo]
 
 
@@ -91,9 +92,11 @@ def test_scores_equal_their_numpy_twin_bit_for_bit(features, widths, sign):
         rng, layout, num, code, w = random_problem(seed, 100, features, widths)
         for lo, hi in ((0, 100), (3, 71), (50, 50)):
             j = int(rng.integers(100))
-            want = twins.scores(num[:, j], code[:, j], num[:, lo:hi], code[:, lo:hi], w, layout, sign, np.float32)
-            got = kernel_scores(num[:, j].copy(), code[:, j].copy(), num, code, w, layout, sign, lo, hi)
-            assert got.tobytes() == want.tobytes()
+            for far in (None, rng.choice([0.1, 0.3, 0.5, 2.0], features)):
+                past = num[:, lo:hi], code[:, lo:hi]
+                want = twins.scores(num[:, j], code[:, j], *past, w, layout, sign, np.float32, far)
+                got = kernel_scores(num[:, j].copy(), code[:, j].copy(), num, code, w, layout, sign, lo, hi, far)
+                assert got.tobytes() == want.tobytes()
 
 
 @pytest.mark.parametrize("sign", [-1, 1])

@@ -17,7 +17,7 @@ def lookups(w, at, values, dtype):
     return np.array(own, dtype), np.array([0, *(one - none)], dtype), np.array([0, *(both - (one - none))], dtype)
 
 
-def scores(x_num, x_code, num, code, w, layout: WeightLayout, sign, dtype):
+def scores(x_num, x_code, num, code, w, layout: WeightLayout, sign, dtype, far=None):
     """Scores of one record with every referent (columns of num and code), accumulated in `dtype`."""
     base = 0.0
     for f in range(layout.features):
@@ -30,7 +30,8 @@ def scores(x_num, x_code, num, code, w, layout: WeightLayout, sign, dtype):
         unary += other[code[s]]
     acc = start + unary
     for f in range(layout.features):
-        acc += dtype(sign * w[f]) * np.abs(x_num[f].astype(dtype) - num[f].astype(dtype))
+        gap = np.abs(x_num[f].astype(dtype) - num[f].astype(dtype))
+        acc += dtype(sign * w[f]) * (gap if far is None else np.minimum(gap, dtype(far[f])))
     for s, (_, _, match) in enumerate(folded):
         if x_code[s]:
             acc += np.where(code[s] == x_code[s], match[x_code[s]], dtype(0))
