@@ -101,7 +101,12 @@ def _options(
 def train_network(
     file: Annotated[str, typer.Argument(help="Labelled records, in arrival order (- for standard input).")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
-    params: Annotated[str | None, typer.Option(help="Training parameters: a TOML file, or a preset: reference, late, thesis, unlearned-reference, unlearned-late.")] = None,
+    params: Annotated[
+        str | None,
+        typer.Option(
+            help="Training parameters: a TOML file, or a preset: reference, late, thesis, unlearned-reference, unlearned-late."
+        ),
+    ] = None,
     seed: SeedOption = 0,
     schema: SchemaOption = "kdd",
     false_alarm_rate: Annotated[
@@ -175,18 +180,16 @@ def tune_network(
     json: JsonOption = None,
     schema: SchemaOption = "kdd",
     jobs: Annotated[int, typer.Option(min=1, max=64, help="How many folds are measured at a time.")] = 2,
+    draws: Annotated[
+        int, typer.Option(min=1, max=100, help="Reference sets a candidate and fold: more are slower and less noisy.")
+    ] = 2,
     on_error: SkipOption = OnError.stop,
 ) -> None:
     """Choose training parameters on the training file alone: hide whole attack types, ask how well they are found."""
     from netclust.cli.tune import network as run
 
     chosen = None if learner is None else learner.value
-    run(file, output, budget, use.value, chosen, start, json, schema, jobs, on_error.value)
-
-
-@reproduce.callback()
-def _reproduce() -> None:
-    """A group, even while it has one command."""
+    run(file, output, budget, use.value, chosen, start, json, schema, jobs, draws, on_error.value)
 
 
 @reproduce.command("table-4.1")
@@ -203,10 +206,10 @@ def reproduce_table41(
     json: JsonOption = None,
     plots: Annotated[Path | None, typer.Option(help="Write pictures (SVG) to this folder.")] = None,
     peers: Annotated[
-        Peers, typer.Option(help="Other people's detectors: all, fast (without river's forest: an hour), or none.")
+        Peers, typer.Option(help="Other people's detectors: all, fast (without river's forest, the slowest), or none.")
     ] = Peers.fast,
     pretrain: Annotated[
-        int | None, typer.Option(min=1, help="Peers learn from the last so many training records only.")
+        int | None, typer.Option(min=1, help="river's detectors learn from the last so many training records only.")
     ] = None,
     schema: SchemaOption = "kdd",
 ) -> None:
