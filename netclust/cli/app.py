@@ -103,9 +103,7 @@ def train_network(
     output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
     params: Annotated[
         str | None,
-        typer.Option(
-            help="Training parameters: a TOML file, or a preset: reference, late, thesis, unlearned-reference, unlearned-late."
-        ),
+        typer.Option(help="Training parameters: a TOML file or a preset (reference, late, thesis, ...)."),
     ] = None,
     seed: SeedOption = 0,
     schema: SchemaOption = "kdd",

@@ -1,0 +1,174 @@
+"""`netclust reproduce table-4.1` as scripts and people meet it."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+
+import netclust.cli.reproduce
+from netclust.cli import main
+from netclust.datasets.simulate import HELD_BACK, KNOWN, simulate
+from netclust.models.looks import TEST_SETS
+from netclust.models.params import TrainParams, load_params
+
+DRAWS, SEEDS = 2, 1
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class Files(NamedTuple):
+    folder: Path
+    train: Path
+    test: Path
+    other: Path
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run the command in this process."""
+
+    def run_it(*args: object) -> Ran:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main(["reproduce", "table-4.1", *map(str, args)])
+        return Ran(int(stop.value.code or 0), *capsys.readouterr())
+
+    return run_it
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    folder = tmp_path_factory.mktemp("table")
+    made = Files(folder, folder / "train.txt", folder / "test.txt", folder / "other.txt")
+    simulate(2000, seed=1).write(made.train)
+    simulate(1500, seed=2, day=1, attacks=(*KNOWN, *HELD_BACK)).write(made.test)
+    simulate(500, seed=3, day=2, attacks=(*KNOWN, *HELD_BACK)).write(made.other)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The presets, learned in a few steps."""
+
+    def quick(name: str) -> TrainParams:
+        common = {} if name == "thesis" else {"false_alarm_rate": 0.05, "reference_size": 280}
+        params = msgspec.structs.replace(load_params(name), steps=20, training_window=200, epochs=1, **common)
+        return msgspec.structs.replace(params, holdout=0.1, reference_choice="proportional")
+
+    monkeypatch.setattr(netclust.cli.reproduce, "load_params", quick)
+
+
+def test_an_option_has_no_help(run: Any) -> None:
+    ran = run("--help")
+    assert (ran.code, ran.err) == (0, "")
+    options = dict(re.findall(r"^  (--[a-z-]+)(.*(?:\n {10,}.*)*)", ran.out, re.MULTILINE))
+    assert set(options) == {
+        "--train", "--test", "--draws", "--seeds", "--json", "--plots", "--peers", "--pretrain", "--schema", "--help",
+    }  # fmt: skip
+    assert all(re.sub(r"<[^>]*>|\[[^\]]*\]", "", text).strip() for text in options.values())
+
+
+def test_the_command_says_something_else_than_its_json(
+    run: Any, files: Files, tmp_path: Path, monkeypatch: Any
+) -> None:
+    ledger, out = tmp_path / "looks.jsonl", tmp_path / "table.json"
+    monkeypatch.setenv("NETCLUST_LOOKS", str(ledger))
+    options = ["--draws", DRAWS, "--seeds", SEEDS, "--peers", "none", "--json", out]
+    ran = run("--train", files.train, "--test", files.test, "--test", files.other, *options)
+    assert ran.code == 0, ran.err
+    assert not ledger.exists()  # our own records: no look
+    found = json.loads(out.read_bytes())
+    assert found["command"] == "reproduce table-4.1"
+    assert set(found["data"]) == {"train.txt", "test.txt", "other.txt"}
+    assert {"version", "seed", "duration", "rows", "windows", "paired", "looks", "params", "tests"} <= set(found)
+    assert found["tests"] == {"test.txt": 1500, "other.txt": 500}
+    count = {name: sum(row["test"] == name for row in found["rows"]) for name in found["tests"]}
+    assert count == {"test.txt": 26, "other.txt": 12}
+    assert found["looks"] == {
+        "tests": {name: {"noted": False, "rows": rows, "draws": DRAWS} for name, rows in count.items()},
+        "ledger": {"runs": 0, "rows": 0},
+    }
+    assert found["windows"] == []
+    assert [pair["test"] for pair in found["paired"]] == ["test.txt"] * 9 + ["other.txt"] * 4
+    for row in found["rows"]:
+        assert set(row) == {"name", "setting", "test", "mean", "sd", "draws", "seeds", "published"}
+        shown = f"{100 * row['mean']['accuracy']:.2f} ± {100 * row['sd']['accuracy']:.2f}"
+        lines = [line for line in ran.out.splitlines() if f"  {row['setting']}  " in line and row["name"] in line]
+        assert any(shown in line for line in lines)
+    for pair in found["paired"]:
+        assert pair["same_referents"]
+        assert set(pair["accuracy"]) == {"difference", "low", "high", "excludes_zero"}
+    assert len(re.findall(r"75\.82 / 59\.35 / 2\.42", ran.out)) == 1
+    assert len(re.findall("learning helps|learning hurts|no difference shown", ran.out)) == 13
+    assert ran.err == "the published numbers are about KDDTest+, test.txt is another file\n"
+
+
+def test_a_bad_call_is_not_refused(run: Any, files: Files, tmp_path: Path) -> None:
+    given = ["--train", files.train, "--test", files.test]
+    (tmp_path / "copy.txt").write_bytes(files.test.read_bytes())
+    (tmp_path / "test.txt").write_bytes(files.other.read_bytes())
+    for args, part in (
+        (["--test", files.test], "--train"),
+        (["--train", files.train], "--test"),
+        (["--train", "absent.txt", "--test", files.test, "--peers", "none"], "absent.txt: No such file"),
+        (["--train", files.train, "--test", "absent.txt", "--peers", "none"], "absent.txt: No such file"),
+        ([*given, "--draws", 0], "--draws"),
+        ([*given, "--peers", "some"], "--peers"),
+        ([*given, "--schema", "absent.toml"], "absent.toml"),
+        ([*given, "--json", tmp_path / "no" / "table.json"], "there is no folder"),
+        ([*given, "--plots", files.train], "cannot be written"),
+        ([*given, "--test", tmp_path / "copy.txt"], "the same records twice"),
+        ([*given, "--test", tmp_path / "test.txt"], "another test file of that name"),
+    ):
+        ran = run(*args)
+        assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1), ran.err
+        assert part in ran.err
+
+
+@pytest.mark.parametrize(
+    ("absent", "option", "part"),
+    [
+        ("river", ["--peers", "fast"], "the peers need river: pip install 'netclust[bench]'"),
+        ("sklearn", ["--peers", "all"], "the peers need scikit-learn: pip install 'netclust[bench]'"),
+        ("matplotlib", ["--peers", "none", "--plots", "pictures"], "pip install 'netclust[plot]'"),
+    ],
+)
+def test_an_absent_package_is_found_late(
+    run: Any, files: Files, monkeypatch: Any, absent: str, option: list[str], part: str
+) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == absent else found(name))
+    ran = run("--train", files.train, "--test", files.test, *option)
+    assert (ran.code, ran.out) == (2, "")
+    assert part in ran.err
+
+
+def test_a_look_is_not_counted(run: Any, files: Files, tmp_path: Path, monkeypatch: Any) -> None:
+    ledger = tmp_path / "looks.jsonl"
+    monkeypatch.setenv("NETCLUST_LOOKS", str(ledger))
+    checksum = _sha256(files.other)
+    monkeypatch.setitem(TEST_SETS, checksum, "KDDTest-21")  # the only one of its name here
+    options = ["--draws", 1, "--seeds", 1, "--peers", "none", "--json", "-"]
+    ran = run("--train", files.train, "--test", files.other, *options)
+    found = json.loads(ran.out)
+    assert found["tests"] == {"KDDTest-21": 500}
+    assert not any(row["published"] for row in found["rows"])  # printed numbers are about another set
+    assert found["looks"]["tests"] == {"KDDTest-21": {"noted": True, "rows": 26, "draws": 1}}
+    assert found["looks"]["ledger"] == {"runs": 1, "rows": 26}
+    [look] = [json.loads(line) for line in ledger.read_text().splitlines()]
+    assert (look["what"], look["set"], look["rows"], look["draws"]) == ("reproduce table-4.1", "KDDTest-21", 26, 1)
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
