@@ -14,8 +14,12 @@ Draw k is the reference set of seed k; training seeds count from 0. What no seed
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
 from typing import Any, Literal
 
 import numpy as np
@@ -25,7 +29,7 @@ from netclust.errors import InputError
 from netclust.models.evaluation import evaluate_network
 from netclust.models.network import NetworkFit, fit_network, label_column
 from netclust.models.params import PRESETS, TrainParams, load_params
-from netclust.models.peers import PEERS, anomalies, run_peer
+from netclust.models.peers import PEERS, PeerRun, anomalies, run_peer
 from netclust.models.table41 import (
     DELAY,
     METHODS,
@@ -126,11 +130,13 @@ def run_table(
     pretrain: int | None = None,
     picture: bool = False,
     presets: Mapping[str, TrainParams] | None = None,
+    jobs: int = 1,
     on_progress: Progress | None = None,
 ) -> Results:
     """Every row on the first test set, the short list on the others; `picture` adds windows that only plots show.
 
-    river's peers learn from the last `pretrain` training records only: they are slow.
+    river's peers learn from the last `pretrain` training records only: they are slow. With `jobs` above 1 peers run in
+    that many processes less one, beside the rest.
     """
     _check(tests, draws, seeds)
     _check_training(train, peers, pretrain)
@@ -159,12 +165,13 @@ def run_table(
             runs += _peer_draws(name, draws)
     unseen = {test.name: _unseen(train, test) for test in tests}
     filling = _Filling(results, unseen, runs, on_progress or (lambda done, total: None))
-    for preset in dict.fromkeys(line.preset for line in lines):
-        mine = [line for line in lines if line.preset == preset]
-        for seed in range(seeds if _seeded(params[preset]) else 1):  # one fit at a time is in memory
-            _link(fit_network(train, params[preset], seed=seed), seed, mine, filling)
-    for name in peers:
-        _decide(name, train, pretrain if PEERS[name].package == "river" else None, peers, filling)
+    with _peers_at_work(train, pretrain, peers, results, jobs) as decided:
+        for preset in dict.fromkeys(line.preset for line in lines):
+            mine = [line for line in lines if line.preset == preset]
+            for seed in range(seeds if _seeded(params[preset]) else 1):  # one fit at a time is in memory
+                _link(fit_network(train, params[preset], seed=seed), seed, mine, filling)
+        for at, draw, run in decided:
+            filling.add(at, (0, draw), run.anomalous, run.score, np.zeros(0, np.uint64))
     return results
 
 
@@ -228,11 +235,37 @@ def _peer_draws(name: str, draws: int) -> int:
     return min(draws, SLOW_DRAWS if name == SLOW else PEER_DRAWS) if PEERS[name].varies else 1
 
 
-def _decide(name: str, train: Table, pretrain: int | None, peers: Sequence[str], filling: _Filling) -> None:
-    """A peer on every test set that it has a row for."""
-    tests, draws = filling.results.tests, filling.results.draws
-    for test in [test for test in tests if name in _peers_on(test, tests, peers)]:
-        for draw in range(_peer_draws(name, draws)):
-            run = run_peer(name, train, test.table, seed=draw, delay=DELAY, pretrain=pretrain)
-            at = test.name, PEERS[name].label, name
-            filling.add(at, (0, draw), run.anomalous, run.score, np.zeros(0, np.uint64))
+@contextmanager
+def _peers_at_work(
+    train: Table, pretrain: int | None, peers: Sequence[str], results: Results, jobs: int
+) -> Iterator[Iterator[tuple[Place, int, PeerRun]]]:
+    """The runs of all peers, as they are asked for; with more than one job they are under way before that."""
+    tasks = [
+        (name, test, draw)
+        for name in sorted(peers, key=lambda name: name != SLOW)  # the longest first
+        for test in results.tests
+        if name in _peers_on(test, results.tests, peers)
+        for draw in range(_peer_draws(name, results.draws))
+    ]
+    places: list[tuple[Place, int]] = [((test.name, PEERS[name].label, name), draw) for name, test, draw in tasks]
+    calls = [
+        partial(
+            run_peer,
+            name,
+            train,
+            test.table,
+            seed=draw,
+            delay=DELAY,
+            pretrain=pretrain if PEERS[name].package == "river" else None,
+        )
+        for name, test, draw in tasks
+    ]
+    if jobs == 1 or not calls:
+        yield ((at, draw, call()) for (at, draw), call in zip(places, calls, strict=True))
+        return
+    pool = ProcessPoolExecutor(jobs - 1, mp_context=get_context("spawn"))
+    try:
+        waiting = [pool.submit(call) for call in calls]
+        yield ((at, draw, run.result()) for (at, draw), run in zip(places, waiting, strict=True))
+    finally:
+        pool.shutdown(cancel_futures=True)

@@ -210,11 +210,12 @@ def reproduce_table41(
         int | None, typer.Option(min=1, help="river's detectors learn from the last so many training records only.")
     ] = None,
     schema: SchemaOption = "kdd",
+    jobs: Annotated[int, typer.Option(min=1, help="Processes: with 2 or more, peers run beside the rest.")] = 2,
 ) -> None:
     """The published Table 4.1 beside ours: accuracy, detection and false positives over draws and seeds."""
     from netclust.cli.reproduce import table41 as run
 
-    run(train, test, draws, seeds, json, plots, peers.value, pretrain, schema)
+    run(train, test, draws, seeds, json, plots, peers.value, pretrain, schema, jobs)
 
 
 @simulate.command("records")

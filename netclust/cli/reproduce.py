@@ -36,6 +36,7 @@ def table41(
     peers: PeerChoice,
     pretrain: int | None,
     schema: str,
+    jobs: int,
 ) -> None:
     """Read, run everything, and print the table with the comparison."""
     check_folders(json)
@@ -58,6 +59,7 @@ def table41(
             peers=names,
             pretrain=pretrain,
             picture=plots is not None,
+            jobs=jobs,
             presets=presets,
             on_progress=tick,
         )

@@ -74,7 +74,8 @@ def test_an_option_has_no_help(run: Any) -> None:
     assert (ran.code, ran.err) == (0, "")
     options = dict(re.findall(r"^  (--[a-z-]+)(.*(?:\n {10,}.*)*)", ran.out, re.MULTILINE))
     assert set(options) == {
-        "--train", "--test", "--draws", "--seeds", "--json", "--plots", "--peers", "--pretrain", "--schema", "--help",
+        "--train", "--test", "--draws", "--seeds", "--json", "--plots", "--peers", "--pretrain", "--schema", "--jobs",
+        "--help",
     }  # fmt: skip
     assert all(re.sub(r"<[^>]*>|\[[^\]]*\]", "", text).strip() for text in options.values())
 
