@@ -21,7 +21,10 @@ from netclust.reference import Choice
 from netclust.schema import Transform
 from netclust.similarity import RootFeatures
 
-PRESETS = ("thesis", "reference", "late", "unlearned-reference", "unlearned-late")
+PRESETS = (
+    *("thesis", "reference", "reference-280", "late"),
+    *("unlearned-reference", "unlearned-reference-280", "unlearned-late"),
+)
 _MAX_BYTES = 1 << 20
 
 

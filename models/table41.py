@@ -60,20 +60,28 @@ class Setting:
 
 @dataclass(frozen=True)
 class Method:
-    """A row's name, its presets without and with late labels, and the settings that it has rows in."""
+    """A row's name, the settings that it has rows in, and its presets: few referents, many, late labels."""
 
     name: str
-    early: str
+    few: str
+    many: str
     late: str
     choice: Choice | None
     has: Callable[[Setting], bool]
 
 
 METHODS = (
-    Method(PUBLISHED_METHOD, "thesis", "thesis", None, lambda s: s.published is not None),
-    Method(NETCLUST, "reference", "late", None, lambda s: True),
-    Method(UNLEARNED, "unlearned-reference", "unlearned-late", None, lambda s: True),
-    Method(NEAREST, "unlearned-reference", "unlearned-late", "normal", lambda s: s.key in ("TR", "none")),
+    Method(PUBLISHED_METHOD, "thesis", "thesis", "thesis", None, lambda s: s.published is not None),
+    Method(NETCLUST, "reference-280", "reference", "late", None, lambda s: True),
+    Method(UNLEARNED, "unlearned-reference-280", "unlearned-reference", "unlearned-late", None, lambda s: True),
+    Method(
+        NEAREST,
+        "unlearned-reference-280",
+        "unlearned-reference",
+        "unlearned-late",
+        "normal",
+        lambda s: s.key in ("TR", "none"),
+    ),
 )
 
 

@@ -87,7 +87,9 @@ class _Line:
 
     @property
     def preset(self) -> str:
-        return self.method.late if self.setting.late else self.method.early
+        if self.setting.late:
+            return self.method.late
+        return self.method.many if self.setting.size is None else self.method.few
 
     @property
     def reference(self) -> tuple[int | None, Choice | None]:

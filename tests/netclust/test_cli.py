@@ -573,3 +573,14 @@ def test_a_csv_with_its_own_schema_needs_code(run: Any, tmp_path: Path) -> None:
     assert found["per_category_records"]["break_in"] == found["per_class"]["forced"]["records"] > 50
     info = json.loads(run("info", tmp_path / "doors.model", "--json", "-").out)
     assert (info["schema"], info["numeric"], info["coded"]) == ("doors", ["seconds"], {"night": 1, "badge": 3})
+
+
+def test_traffic_taken_for_normal_raises_no_alarm_or_goes_without_a_rate(
+    run: Any, files: Files, tmp_path: Path
+) -> None:
+    model = tmp_path / "warm.model"
+    complaint(run("train", "network", files.train, "-o", model, "--assume-normal"), "give a --false-alarm-rate")
+    ran = run("train", "network", files.train, "-o", model, "--assume-normal", "--false-alarm-rate", "0.05")
+    assert ran.code == 0, ran.err
+    assert "held-out normal records" in ran.out
+    assert Model.load(model).encoding.labels == ("normal",)
