@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 READY   = $(VENV)/.ready
 
-.PHONY: demo demo-nsl-kdd test test-long check format bench lock smoke clean
+.PHONY: demo demo-nsl-kdd test test-long check format bench reproduce lock smoke clean
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "netclust needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..."; exit 2; }
@@ -40,6 +40,12 @@ bench: $(READY)
 	$(BIN)/python benchmarks/vs_river.py
 	$(BIN)/python benchmarks/vs_sklearn.py
 	$(BIN)/python benchmarks/startup.py
+
+# Table 4.1 beside ours, with every peer (half an hour), and the pictures of docs/detection.md.
+NSL_KDD = $(or $(NETCLUST_DATA),../shared/datasets)/nsl-kdd
+reproduce: $(READY)
+	$(BIN)/netclust reproduce table-4.1 --train '$(NSL_KDD)/KDDTrain+.txt.xz' --test '$(NSL_KDD)/KDDTest+.txt.xz' \
+	  --test '$(NSL_KDD)/KDDTest-21.txt.xz' --peers all --json benchmarks/results/table-4.1.json --plots docs/pictures
 
 # The newest Python here besides $(PYTHON): install, run the demo's path and the quick tests.
 smoke:
