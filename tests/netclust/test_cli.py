@@ -31,34 +31,11 @@ METRICS = {
 }  # fmt: skip
 
 
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
 class Files(NamedTuple):
     folder: Path
     train: Path
     test: Path
     model: Path
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run a command in this process."""
-
-    def run_it(*args: object) -> Ran:
-        capsys.readouterr()
-        code: Any = 0
-        try:
-            main([str(a) for a in args])
-        except SystemExit as stop:
-            code = stop.code or 0
-        out, err = capsys.readouterr()
-        return Ran(int(code), out, err)
-
-    return run_it
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +59,10 @@ def shell(*args: object, **options: Any) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def complaint(ran: Ran | subprocess.CompletedProcess[str], *parts: object) -> None:
+def complaint(ran: Any | subprocess.CompletedProcess[str], *parts: object) -> None:
     """Exit code 2, nothing on standard output, and one line that holds every part."""
-    code, out, err = (ran.code, ran.out, ran.err) if isinstance(ran, Ran) else (ran.returncode, ran.stdout, ran.stderr)
+    process = isinstance(ran, subprocess.CompletedProcess)
+    code, out, err = (ran.returncode, ran.stdout, ran.stderr) if process else ran
     assert (code, out) == (2, ""), err
     assert err.startswith("netclust: ")
     assert err.count("\n") == 1, err

@@ -13,18 +13,11 @@ import msgspec
 import pytest
 
 import netclust.cli.reproduce
-from netclust.cli import main
 from netclust.datasets.simulate import HELD_BACK, KNOWN, simulate
 from netclust.models.looks import TEST_SETS
 from netclust.models.params import TrainParams, load_params
 
 DRAWS, SEEDS = 2, 1
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
 
 
 class Files(NamedTuple):
@@ -35,16 +28,9 @@ class Files(NamedTuple):
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Any:
+def reproduce(run: Any) -> Any:
     """Run the command in this process."""
-
-    def run_it(*args: object) -> Ran:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            main(["reproduce", "table-4.1", *map(str, args)])
-        return Ran(int(stop.value.code or 0), *capsys.readouterr())
-
-    return run_it
+    return lambda *args: run("reproduce", "table-4.1", *args)
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +55,8 @@ def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(netclust.cli.reproduce, "load_params", quick)
 
 
-def test_an_option_has_no_help(run: Any) -> None:
-    ran = run("--help")
+def test_an_option_has_no_help(reproduce: Any) -> None:
+    ran = reproduce("--help")
     assert (ran.code, ran.err) == (0, "")
     options = dict(re.findall(r"^  (--[a-z-]+)(.*(?:\n {10,}.*)*)", ran.out, re.MULTILINE))
     assert set(options) == {
@@ -81,12 +67,12 @@ def test_an_option_has_no_help(run: Any) -> None:
 
 
 def test_the_command_says_something_else_than_its_json(
-    run: Any, files: Files, tmp_path: Path, monkeypatch: Any
+    reproduce: Any, files: Files, tmp_path: Path, monkeypatch: Any
 ) -> None:
     ledger, out = tmp_path / "looks.jsonl", tmp_path / "table.json"
     monkeypatch.setenv("NETCLUST_LOOKS", str(ledger))
     options = ["--draws", DRAWS, "--seeds", SEEDS, "--peers", "none", "--json", out]
-    ran = run("--train", files.train, "--test", files.test, "--test", files.other, *options)
+    ran = reproduce("--train", files.train, "--test", files.test, "--test", files.other, *options)
     assert ran.code == 0, ran.err
     assert not ledger.exists()  # our own records: no look
     found = json.loads(out.read_bytes())
@@ -115,7 +101,7 @@ def test_the_command_says_something_else_than_its_json(
     assert ran.err == "the published numbers are about KDDTest+, test.txt is another file\n"
 
 
-def test_a_bad_call_is_not_refused(run: Any, files: Files, tmp_path: Path) -> None:
+def test_a_bad_call_is_not_refused(reproduce: Any, files: Files, tmp_path: Path) -> None:
     given = ["--train", files.train, "--test", files.test]
     (tmp_path / "copy.txt").write_bytes(files.test.read_bytes())
     (tmp_path / "test.txt").write_bytes(files.other.read_bytes())
@@ -132,7 +118,7 @@ def test_a_bad_call_is_not_refused(run: Any, files: Files, tmp_path: Path) -> No
         ([*given, "--test", tmp_path / "copy.txt"], "the same records twice"),
         ([*given, "--test", tmp_path / "test.txt"], "another test file of that name"),
     ):
-        ran = run(*args)
+        ran = reproduce(*args)
         assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1), ran.err
         assert part in ran.err
 
@@ -146,22 +132,22 @@ def test_a_bad_call_is_not_refused(run: Any, files: Files, tmp_path: Path) -> No
     ],
 )
 def test_an_absent_package_is_found_late(
-    run: Any, files: Files, monkeypatch: Any, absent: str, option: list[str], part: str
+    reproduce: Any, files: Files, monkeypatch: Any, absent: str, option: list[str], part: str
 ) -> None:
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == absent else found(name))
-    ran = run("--train", files.train, "--test", files.test, *option)
+    ran = reproduce("--train", files.train, "--test", files.test, *option)
     assert (ran.code, ran.out) == (2, "")
     assert part in ran.err
 
 
-def test_a_look_is_not_counted(run: Any, files: Files, tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_look_is_not_counted(reproduce: Any, files: Files, tmp_path: Path, monkeypatch: Any) -> None:
     ledger = tmp_path / "looks.jsonl"
     monkeypatch.setenv("NETCLUST_LOOKS", str(ledger))
     checksum = _sha256(files.other)
     monkeypatch.setitem(TEST_SETS, checksum, "KDDTest-21")  # the only one of its name here
     options = ["--draws", 1, "--seeds", 1, "--peers", "none", "--json", "-"]
-    ran = run("--train", files.train, "--test", files.other, *options)
+    ran = reproduce("--train", files.train, "--test", files.other, *options)
     found = json.loads(ran.out)
     assert found["tests"] == {"KDDTest-21": 500}
     assert not any(row["published"] for row in found["rows"])  # printed numbers are about another set

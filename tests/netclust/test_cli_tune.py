@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from netclust.cli import main
 from netclust.datasets.simulate import simulate
 from netclust.models.looks import TEST_SETS
 from netclust.models.params import load_params
@@ -20,20 +19,6 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("tune") / "train.txt"
     simulate(2500, seed=1).write(path)
     return path
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run a command in this process: (code, output, messages)."""
-
-    def run_it(*args: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            main([str(a) for a in args])
-        out, err = capsys.readouterr()
-        return int(stop.value.code or 0), out, err
-
-    return run_it
 
 
 def test_what_is_found_cannot_be_trained_with(run: Any, records: Path, tmp_path: Path) -> None:
