@@ -135,7 +135,7 @@ def evaluate_network(
         typer.Option(
             help="none: the reference set only; predicted: earlier records, as judged; gold: true labels, late."
         ),
-    ] = Feedback.predicted,
+    ] = Feedback.none,
     delay: Annotated[
         int, typer.Option(min=0, max=1 << 24, help="Records until a true label counts; in thesis also the gap.")
     ] = 100,

@@ -471,7 +471,7 @@ def test_unlabelled_data_is_evaluated_or_trained_on(run: Any, files: Files, tmp_
         ("evaluate network --model {model} --test {test} --protocol paper", ["--protocol", "thesis", "stream"]),
         ("evaluate network --model {model} --test {test} --feedback true", ["--feedback", "predicted"]),
         ("evaluate network --model {model} --test {test} --window -1", ["--window"]),
-        ("evaluate network --model {model} --test {test} --window 99999999", ["referent_window"]),
+        ("evaluate network --model {model} --test {test} --feedback gold --window 99999999", ["referent_window"]),
         ("evaluate network --model {model} --test {test} --delay -1", ["--delay"]),
         ("evaluate network --model {model} --test {test} --feedback gold --delay " + "9" * 30, ["--delay"]),
         ("evaluate network --model {model} --test {test} --mature nan", ["mature"]),
