@@ -37,7 +37,10 @@ def run(path: Path, json: Path | None, top: int) -> None:
         calibrated = "learned"
         if model.calibration is not None:
             c = model.calibration
-            calibrated = f"{c.root:.4f}, set for {percent(c.false_alarm_rate)} false alarms on {c.records:,} records"
+            calibrated = (
+                f"{c.root:.4f}, set for {percent(c.false_alarm_rate)} false alarms, {percent(c.obtained)} obtained on "
+                f"{c.records:,} records, {percent(c.alarms)} with links to known attacks"
+            )
         facts = [
             ["schema", encoding.schema.name],
             [

@@ -70,7 +70,9 @@ def train(
     to_stdout = str(json) == "-"
     if not to_stdout:
         title = f"Trained on {len(records):,} records in {seconds:.1f} s"
-        if chosen.learner == "margin":
+        if chosen.learner == "unlearned" or (chosen.learner == "margin" and not model.provenance.epochs):
+            say(f"{title}: nothing was learned, the weights are the unlearned rule's")
+        elif chosen.learner == "margin":
             shown = [[e["step"], f"{e['loss']:.4f}"] for e in model.provenance.epochs]
             table(title, ["step", "mean loss"], shown)
         else:
@@ -81,9 +83,9 @@ def train(
             )
         if model.calibration is not None:
             c = model.calibration
+            known = "" if assume_normal else f", {percent(c.alarms)} with those that link to a known attack"
             say(
-                f"root {c.root:.4f}: false alarms {percent(c.obtained)} of {c.records:,} held-out normal records, "
-                f"{percent(c.alarms)} with those that link to a known attack"
+                f"root {c.root:.4f}: false alarms {percent(c.obtained)} of {c.records:,} held-out normal records{known}"
             )
         say(f"wrote {output} ({output.stat().st_size:,} bytes, {len(model.reference)} referents, seed {seed})")
     body = {
@@ -116,6 +118,12 @@ def evaluate(
     model = Model.load(model_path)
     reader = RecordReader(test, model.encoding.schema, on_error=on_error)
     load_kernels(reader.schema)  # before the clock starts
+    if feedback == "none" and mature is not None:
+        note("--mature is about window members: it does nothing with --feedback none")
+    if feedback == "gold" and protocol == "stream" and mature is None:
+        note(
+            "members judged normal count before their label comes: --mature 600 withholds them, and finds more attacks"
+        )
     config = linker_config(protocol, feedback, delay, window, mature, whole=not partial)
     evaluation = evaluate_network(model, reader, config, where=test)
     if record_look("evaluate network", reader.sha256, rows=1, draws=1):
