@@ -150,7 +150,7 @@ def evaluate_network(
         typer.Option(
             min=0,
             help="A record judged normal can be linked to only once its true label came, or after this many seconds of "
-            "traffic without an alarm (records without times never mature). Default: at once.",
+            "traffic without an alarm (records without times never mature). Default: at once; misses more.",
         ),
     ] = None,
     json: JsonOption = None,

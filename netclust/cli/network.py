@@ -120,10 +120,6 @@ def evaluate(
     load_kernels(reader.schema)  # before the clock starts
     if feedback == "none" and mature is not None:
         note("--mature is about window members: it does nothing with --feedback none")
-    if feedback == "gold" and protocol == "stream" and mature is None:
-        note(
-            "members judged normal count before their label comes: --mature 600 withholds them, and finds more attacks"
-        )
     config = linker_config(protocol, feedback, delay, window, mature, whole=not partial)
     evaluation = evaluate_network(model, reader, config, where=test)
     if record_look("evaluate network", reader.sha256, rows=1, draws=1):
