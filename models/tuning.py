@@ -50,7 +50,7 @@ Space = dict[str, tuple[Any, ...]]
 SEARCH_RATE = 0.02
 """The false-alarm rate during the search: the root bounds the score from below, so it must be the same for all."""
 RATES = (0.005, 0.01, 0.02, 0.03, 0.05)
-DRAWS = 2
+DRAWS = 4
 """Reference sets that a candidate is measured with on every fold, with the seeds 1, 2, ...: the same for all."""
 FIT_SEED = 0
 MIN_GROUP = 3
@@ -108,11 +108,15 @@ STARTS: dict[str, TrainParams] = {
 
 
 class Objective(msgspec.Struct, frozen=True, kw_only=True):
-    """`first` decides; where it differs by less than `tolerance`, `second` does. `decision` chooses the root."""
+    """`first` decides; where it differs by less than `tolerance`, `second` does if it differs by `enough`.
+
+    Both are about what another draw of reference sets does by itself. `decision` chooses the root.
+    """
 
     first: str
     tolerance: float
     second: str
+    enough: float
     decision: str
     rates: tuple[float | None, ...]
 
@@ -124,18 +128,27 @@ class Objective(msgspec.Struct, frozen=True, kw_only=True):
         True
         >>> o.better({"auc": 0.9, "detection_at_1": 0.1}, {"auc": 0.8997, "detection_at_1": 0.2})
         False
+        >>> o.better({"auc": 0.9, "detection_at_1": 0.11}, {"auc": 0.8997, "detection_at_1": 0.1})
+        False
         """
         ahead = a[self.first] - b[self.first]
         if abs(ahead) >= self.tolerance:
             return ahead > 0
-        return a[self.second] > b[self.second] and a[self.first] > top - self.tolerance
+        return a[self.second] - b[self.second] >= self.enough and a[self.first] > top - self.tolerance
 
 
 OBJECTIVES: dict[Use, Objective] = {
     "reference": Objective(
-        first="auc", tolerance=0.0005, second="detection_at_1", decision="balanced_accuracy", rates=RATES
+        first="auc",
+        tolerance=0.003,
+        second="detection_at_1",
+        enough=0.02,
+        decision="balanced_accuracy",
+        rates=RATES,
     ),
-    "late": Objective(first="auc", tolerance=0.0002, second="accuracy", decision="accuracy", rates=(None, *RATES)),
+    "late": Objective(
+        first="auc", tolerance=0.0002, second="accuracy", enough=0.0003, decision="accuracy", rates=(None, *RATES)
+    ),
 }
 
 

@@ -180,7 +180,7 @@ def tune_network(
     jobs: Annotated[int, typer.Option(min=1, max=64, help="How many folds are measured at a time.")] = 2,
     draws: Annotated[
         int, typer.Option(min=1, max=100, help="Reference sets a candidate and fold: more are slower and less noisy.")
-    ] = 2,
+    ] = 4,
     on_error: SkipOption = OnError.stop,
 ) -> None:
     """Choose training parameters on the training file alone: hide whole attack types, ask how well they are found."""

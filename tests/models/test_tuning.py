@@ -86,15 +86,15 @@ def test_the_worse_one_is_kept(use: Use, a: tuple[float, float], b: tuple[float,
 
 
 def test_a_walk_of_ties_goes_downhill() -> None:
-    # Every step loses 0.0004 of AUC and gains detection: only the first one may be taken.
+    # Every step loses 0.0025 of AUC and gains detection: only the first one may be taken.
 
     def rule(params: TrainParams) -> dict[str, float]:
         steps = (params.scale == "spread") + (params.symbol_weight == 0.3) + (params.far == 1.0)
-        return {"auc": 0.9 - 0.0004 * steps, "detection_at_1": 0.5 + 0.1 * steps}
+        return {"auc": 0.9 - 0.0025 * steps, "detection_at_1": 0.5 + 0.1 * steps}
 
     best = World(rule).search().best
     assert best is not None
-    assert best.mean["auc"] == pytest.approx(0.8996)
+    assert best.mean["auc"] == pytest.approx(0.8975)
 
 
 # What is tried

@@ -539,8 +539,8 @@ def test_a_csv_with_its_own_schema_needs_code(run: Any, tmp_path: Path) -> None:
     assert "false alarms" in ran.out
     (tmp_path / "doors.toml").unlink()  # the model carries its schema
     ran = run(
-        "evaluate", "network", "--model", tmp_path / "doors.model", "--test", tmp_path / "today.csv", "--mature", 60,
-        "--alerts", 2, "--json", tmp_path / "out.json",
+        "evaluate", "network", "--model", tmp_path / "doors.model", "--test", tmp_path / "today.csv",
+        "--feedback", "predicted", "--mature", 60, "--alerts", 2, "--json", tmp_path / "out.json",
     )  # fmt: skip
     assert (ran.code, ran.err) == (0, "")
     assert "Alerts" in ran.out
