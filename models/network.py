@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -31,7 +32,15 @@ from netclust.model import Model, Provenance
 from netclust.models.params import TrainParams
 from netclust.reference import Choice, draw_reference
 from netclust.schema import Schema
-from netclust.similarity import WeightLayout, distance_weights, root_count, spread_units, unlearned_weights
+from netclust.similarity import (
+    WeightLayout,
+    bits_from_one,
+    distance_weights,
+    in_units,
+    root_count,
+    spread_units,
+    unlearned_weights,
+)
 from netclust.table import Table
 
 __all__ = [
@@ -57,19 +66,35 @@ class NetworkFit:
     last: NDArray[np.float64]
     far: NDArray[np.float64] | None
     seen: Batch
+    plain: Batch  # the same records by the schema alone: a covering reference set is not moved by what is tuned
     held_out: Batch
     provenance: Provenance
 
-    def draw(self, seed: int, *, size: int | None = None, choice: Choice | None = None) -> Model:
-        """A model with a reference set of its own, calibrated against it if the parameters say so."""
+    @cached_property
+    def apart(self) -> Batch:
+        """What a covering reference set goes by."""
+        return in_units(self.plain, [a.kind == "binary" for a in self.encoding.schema.coded])
+
+    def draw(
+        self, seed: int, *, size: int | None = None, choice: Choice | None = None, only_normal: bool = False
+    ) -> Model:
+        """A model with a reference set of its own, calibrated against it if the parameters say so.
+
+        With `only_normal`, the attacks of that reference set are left out of it.
+        """
         params = self.params
+        choice = choice or params.reference_choice
+        is_normal = self.encoding.label_table().is_normal
         rows = draw_reference(
             self.seen.label,
             params.reference_size if size is None else size,
             np.random.default_rng(seed),
-            choice or params.reference_choice,
-            self.encoding.label_table().is_normal,
+            choice,
+            is_normal,
+            self.apart if choice == "covering" else None,
         )
+        if only_normal:
+            rows = rows[is_normal[self.seen.label[rows]]]
         model = Model(
             encoding=self.encoding,
             averaged=self.averaged,
@@ -113,6 +138,7 @@ def fit_network(
             f"{where}: {unlabelled} of {len(table)} records have no label ({label_column(table.schema)}): label them, "
             "leave them out, or take them all for normal (--assume-normal)"
         )
+    as_given = table
     if params.transform != "schema":
         table = replace(table, schema=table.schema.with_transform(params.transform))
     normal = np.isin(table.label, [i for i, name in enumerate(table.labels) if name in table.schema.normal])
@@ -126,7 +152,9 @@ def fit_network(
     # Nothing that is fitted may see the held-out records, scaling and vocabularies included.
     encoding = fit_encoding(table[~held_out], params.without)
     batch = encoding.encode(table)
-    seen = batch[~held_out]
+    plain = seen = batch[~held_out]
+    if params.reference_choice == "covering" and (params.transform != "schema" or params.without):
+        plain = fit_encoding(as_given[~held_out]).encode(as_given[~held_out])
     epochs: list[dict[str, Any]] = []
     far = None
     if params.learner in ("lsp", "lspa"):
@@ -145,7 +173,7 @@ def fit_network(
         params=msgspec.json.decode(msgspec.json.encode(params)),  # as a file gives it back
         epochs=epochs,
     )
-    return NetworkFit(params, encoding, averaged, last, far, seen, batch[held_out], provenance)
+    return NetworkFit(params, encoding, averaged, last, far, seen, plain, batch[held_out], provenance)
 
 
 def _fit_distance(
@@ -172,10 +200,10 @@ def _fit_distance(
     if params.learner == "unlearned":
         w = distance_weights(layout, binary, start.weight, start.mismatch, 0.0, params.sign)
         return w, w, far, []
-    # Codes of bits count from 1 here, so that two records without the bit are the same.
-    shifted = replace(seen, code=seen.code + np.array(binary, np.uint16))
     normal = encoding.label_table().is_normal[seen.label]
-    fit = train_margin(shifted, normal, start, params.margin_rule, seed=seed, on_progress=on_progress)
+    fit = train_margin(
+        bits_from_one(seen, binary), normal, start, params.margin_rule, seed=seed, on_progress=on_progress
+    )
     averaged, last = (
         distance_weights(layout, binary, each.weight, each.mismatch, root if np.isfinite(root) else 0.0, params.sign)
         for each, root in ((fit.averaged, fit.root), (fit.last, fit.last_root))

@@ -22,8 +22,8 @@ from netclust.schema import Transform
 from netclust.similarity import RootFeatures
 
 PRESETS = (
-    *("thesis", "reference", "reference-280", "late"),
-    *("unlearned-reference", "unlearned-reference-280", "unlearned-late"),
+    *("thesis", "perceptron-late", "reference", "reference-280", "late"),
+    *("unlearned-reference", "unlearned-reference-280", "unlearned-late", "nearest-normal", "nearest-normal-280"),
 )
 _MAX_BYTES = 1 << 20
 

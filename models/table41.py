@@ -1,9 +1,10 @@
 """Table 4.1 of the thesis beside ours: the published settings and more referents, on any labelled test records.
 
-Four methods share the settings. `published method` is the thesis' own learner; `netclust` the tuned one; `unlearned,
-tuned alike` has every tuned choice but the learned weights, with the same referents in every draw; `nearest normal,
-unlearned` knows normal referents alone. Other people's detectors (`netclust.models.peers`) stand beside them. Runs come
-from `netclust.models.table41_runs`.
+`published method` is the thesis' own learner, `perceptron, trained as used` the same with a training window as long as
+the referent window; `netclust` is the tuned one; `unlearned, tuned alike` has every tuned choice but the learned
+weights, with the same referents in every draw. `nearest normal, same referents` knows the normal ones of these alone,
+`nearest normal, as many` has as many, all normal. Other people's detectors (`netclust.models.peers`) stand beside them.
+Runs come from `netclust.models.table41_runs`.
 
 >>> [setting.label for setting in settings() if setting.short]
 ['TR', 'TR+TE_gold d=100', 'gold d=100, 1000 referents', 'no test labels']
@@ -25,7 +26,6 @@ from netclust.linker import LinkerConfig
 from netclust.metrics import auc, decision_metrics, detection_at
 from netclust.models.bootstrap import RESAMPLES, Interval, paired_interval
 from netclust.models.peers import Published, anomalies
-from netclust.reference import Choice
 from netclust.table import Table
 
 __all__ = ["METHODS", "Method", "Paired", "Results", "Row", "Run", "Setting", "TestStream", "measure", "settings"]
@@ -36,8 +36,9 @@ RATES = (0.001, 0.01, 0.06)
 DELAY = 100
 WINDOWS = (100, 300, 1000, 3000, 5000)
 
-NETCLUST, UNLEARNED, NEAREST = "netclust", "unlearned, tuned alike", "nearest normal, unlearned"
-PUBLISHED_METHOD = "published method"
+NETCLUST, UNLEARNED = "netclust", "unlearned, tuned alike"
+NEAREST, NEAREST_MANY = "nearest normal, same referents", "nearest normal, as many"
+PUBLISHED_METHOD, PERCEPTRON = "published method", "perceptron, trained as used"
 
 
 @dataclass(frozen=True)
@@ -66,22 +67,28 @@ class Method:
     few: str
     many: str
     late: str
-    choice: Choice | None
     has: Callable[[Setting], bool]
+    normal_of_ours: bool = False
+    """Its referents are the normal ones of netclust's reference set."""
+
+    def preset(self, setting: Setting) -> str:
+        """What it is trained with."""
+        if setting.late:
+            return self.late
+        return self.many if setting.size is None else self.few
+
+
+def _without_labels(setting: Setting) -> bool:
+    return setting.key in ("TR", "none")
 
 
 METHODS = (
-    Method(PUBLISHED_METHOD, "thesis", "thesis", "thesis", None, lambda s: s.published is not None),
-    Method(NETCLUST, "reference-280", "reference", "late", None, lambda s: True),
-    Method(UNLEARNED, "unlearned-reference-280", "unlearned-reference", "unlearned-late", None, lambda s: True),
-    Method(
-        NEAREST,
-        "unlearned-reference-280",
-        "unlearned-reference",
-        "unlearned-late",
-        "normal",
-        lambda s: s.key in ("TR", "none"),
-    ),
+    Method(PUBLISHED_METHOD, "thesis", "thesis", "thesis", lambda s: s.published is not None),
+    Method(PERCEPTRON, "perceptron-late", "perceptron-late", "perceptron-late", lambda s: s.late),
+    Method(NETCLUST, "reference-280", "reference", "late", lambda s: True),
+    Method(UNLEARNED, "unlearned-reference-280", "unlearned-reference", "unlearned-late", lambda s: True),
+    Method(NEAREST, "nearest-normal-280", "nearest-normal", "nearest-normal", _without_labels, normal_of_ours=True),
+    Method(NEAREST_MANY, "nearest-normal-280", "nearest-normal", "nearest-normal", _without_labels),
 )
 
 
@@ -166,13 +173,15 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Paired(msgspec.Struct, frozen=True, kw_only=True):
-    """netclust less the unlearned rule, with the same referents in every draw."""
+    """netclust less another rule whose referents come from the same draws."""
 
+    against: str
     setting: str
     test: str
     accuracy: Interval
     auc: Interval | None
-    """Resampled over runs alone: a single draw says nothing of it."""
+    """Resampled over runs alone, as is the next: a single draw says nothing of it."""
+    detection_at_6: Interval | None
     draws: int
     seeds: int
     same_referents: bool
@@ -224,21 +233,32 @@ class Results:
         )
 
     def paired(self, resamples: int = RESAMPLES) -> list[Paired]:
-        """netclust against the unlearned rule, in every setting of the table."""
+        """netclust against the unlearned rule in every setting of the table, and against the nearest normal record."""
         ours = [at for at, entry in self.entries.items() if at[1] == NETCLUST and not entry.picture]
-        return [self._pair(at, (at[0], UNLEARNED, at[2]), resamples) for at in ours]
+        places = [(at, (at[0], other, at[2])) for other in (UNLEARNED, NEAREST, NEAREST_MANY) for at in ours]
+        return [self._pair(at, other, resamples) for at, other in places if other in self.entries]
 
     def _pair(self, ours: Place, other: Place, resamples: int) -> Paired:
         truth = next(test.truth for test in self.tests if test.name == ours[0])
         first, second = self._grid(ours), self._grid(other)
         right = [np.array([[run.anomalous == truth for run in row] for row in grid]) for grid in (first, second)]
-        areas = [np.array([[run.metrics["auc"] for run in row] for row in grid], float) for grid in (first, second)]
         accuracy = paired_interval(right[0].astype(np.int8), right[1].astype(np.int8), resamples=resamples)
+
+        def over_runs(number: Callable[[dict[str, Any]], float | None]) -> Interval | None:
+            values = [
+                np.array([[number(run.metrics) for run in row] for row in grid], float) for grid in (first, second)
+            ]
+            if self.draws < 2 or np.isnan(values).any():
+                return None
+            return paired_interval(*values, resamples=resamples)
+
         return Paired(
+            against=other[1],
             setting=self.entries[ours].setting,
             test=ours[0],
             accuracy=accuracy,
-            auc=None if self.draws < 2 or np.isnan(areas).any() else paired_interval(*areas, resamples=resamples),
+            auc=over_runs(lambda metrics: metrics["auc"]),
+            detection_at_6=over_runs(lambda metrics: metrics["detection_at_fpr"]["0.06"]),
             draws=self.draws,
             seeds=self.seeds,
             same_referents=all(

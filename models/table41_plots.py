@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from netclust.models.peers import PEERS, anomalies
 from netclust.models.plots import Curves, WindowPoint, plot_detection, plot_roc, plot_scores, plot_windows
-from netclust.models.table41 import NEAREST, NETCLUST, UNLEARNED, WINDOWS, Results, TestStream
+from netclust.models.table41 import NEAREST, NEAREST_MANY, NETCLUST, UNLEARNED, WINDOWS, Results, TestStream
 from netclust.table import Table
 
 __all__ = ["write_plots"]
@@ -20,7 +20,7 @@ def write_plots(results: Results, folder: Path) -> list[Path]:
     test = results.tests[0]
     online = [name for name in PEERS if name.startswith("river") and PEERS[name].setting == "late labels"]
     peers = [name for name in online if (test.name, PEERS[name].label, name) in results.entries]
-    no_labels = _curves(results, test, [(method, "none") for method in (NETCLUST, UNLEARNED, NEAREST)])
+    no_labels = _curves(results, test, [(method, "none") for method in (NETCLUST, UNLEARNED, NEAREST, NEAREST_MANY)])
     late = [(method, "window-1000") for method in (NETCLUST, UNLEARNED)]
     late += [(PEERS[name].label, name) for name in peers]
     written = [folder / "windows.svg"]

@@ -33,6 +33,7 @@ from netclust.models.peers import PEERS, PeerRun, anomalies, run_peer
 from netclust.models.table41 import (
     DELAY,
     METHODS,
+    NETCLUST,
     Entry,
     Method,
     Place,
@@ -53,6 +54,7 @@ SLOW = "river-arf"
 PEER_DRAWS = 3
 SLOW_DRAWS = 2
 HST_NORMAL = 1300
+OURS = next(method for method in METHODS if method.name == NETCLUST)
 OFFLINE, ONLINE = "no test labels", f"late labels d={DELAY}"
 Progress = Callable[[int, int], None]
 
@@ -84,16 +86,16 @@ class _Line:
     method: Method
     setting: Setting
     tests: Sequence[TestStream]
+    preset: str
+    size: int
+    choice: Choice
 
-    @property
-    def preset(self) -> str:
-        if self.setting.late:
-            return self.method.late
-        return self.method.many if self.setting.size is None else self.method.few
 
-    @property
-    def reference(self) -> tuple[int | None, Choice | None]:
-        return self.setting.size, self.method.choice
+def _line(method: Method, setting: Setting, tests: Sequence[TestStream], params: Mapping[str, TrainParams]) -> _Line:
+    preset = method.preset(setting)
+    drawn_as = params[OURS.preset(setting) if method.normal_of_ours else preset]
+    size = drawn_as.reference_size if setting.size is None else setting.size
+    return _Line(method, setting, tests if setting.short else tests[:1], preset, size, drawn_as.reference_choice)
 
 
 @dataclass(eq=False)
@@ -144,7 +146,7 @@ def run_table(
     _check_training(train, peers, pretrain)
     params = presets or {name: load_params(name) for name in PRESETS}
     lines = [
-        _Line(method, setting, tests if setting.short else tests[:1])
+        _line(method, setting, tests, params)
         for setting in settings(picture=picture)
         for method in METHODS
         if method.has(setting)
@@ -212,15 +214,18 @@ def _unseen(train: Table, test: TestStream) -> NDArray[np.bool_]:
 
 def _link(fit: NetworkFit, seed: int, lines: Sequence[_Line], filling: _Filling) -> None:
     """Every draw of a fit, in every setting that has a reference set like it."""
-    for size, choice in dict.fromkeys(line.reference for line in lines):
-        mine = [(line, test) for line in lines if line.reference == (size, choice) for test in line.tests]
+    for drawn in dict.fromkeys((line.size, line.choice, line.method.normal_of_ours) for line in lines):
+        size, choice, only_normal = drawn
+        alike = [line for line in lines if (line.size, line.choice, line.method.normal_of_ours) == drawn]
+        mine = [(line, test) for line in alike for test in line.tests]
         for draw in range(filling.results.draws):
-            model = fit.draw(draw, size=size, choice=choice)
+            model = fit.draw(draw, size=size, choice=choice, only_normal=only_normal)
             for line, test in mine:
                 at = test.name, line.method.name, line.setting.key
                 found = evaluate_network(model, [test.table], line.setting.config, where=test.name).verdicts
-                if size is None:
-                    filling.results.entries[at].setting = f"{line.setting.label}, {len(model.reference)} referents"
+                if line.setting.size is None:
+                    label = f"{line.setting.label}, {min(size, len(fit.seen))} referents"
+                    filling.results.entries[at].setting = label
                 filling.add(at, (seed, draw), found.anomalous, found.score, model.reference.seq)
 
 

@@ -14,45 +14,32 @@ from __future__ import annotations
 
 import json
 import math
-import multiprocessing
 import re
-import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from netclust.errors import InputError, NetclustError
-from netclust.linker import LinkerConfig
-from netclust.metrics import auc, decision_metrics, detection_at
-from netclust.model import Model
-from netclust.models.evaluation import Evaluation, evaluate_network
 from netclust.models.folds import Fold, Use, make_folds
-from netclust.models.network import NetworkFit, fit_network
+from netclust.models.measuring import DRAWS, FoldResult, Measure, Numbers, measurer
 from netclust.models.params import TrainParams, parse_params
 from netclust.schema import Schema
 from netclust.table import Table
 
 __all__ = [
-    "OBJECTIVES", "SPACES", "STARTS", "FoldResult", "Objective", "Search", "Trial", "Tuning",
-    "attribute_groups", "measure_fold", "measurer", "params_toml", "parse_budget", "tune",
+    "OBJECTIVES", "SPACES", "STARTS", "Objective", "Search", "Trial", "Tuning",
+    "attribute_groups", "params_toml", "parse_budget", "tune",
 ]  # fmt: skip
 
-Numbers = dict[str, float]
 Space = dict[str, tuple[Any, ...]]
 
 SEARCH_RATE = 0.02
 """The false-alarm rate during the search: the root bounds the score from below, so it must be the same for all."""
 RATES = (0.005, 0.01, 0.02, 0.03, 0.05)
-DRAWS = 4
-"""Reference sets that a candidate is measured with on every fold, with the seeds 1, 2, ...: the same for all."""
-FIT_SEED = 0
 MIN_GROUP = 3
 
 _MARGIN: Space = {
@@ -67,7 +54,7 @@ _MARGIN: Space = {
     "steps": (200, 400, 800),
     "pull": (0.0, 1e-3, 1e-2),
     "transform": ("schema", "none", "log1p"),
-    "reference_choice": ("proportional", "balanced"),
+    "reference_choice": ("proportional", "balanced", "covering"),
     "without": ((),),  # in the first pass also each group, then, if time remains, single attributes
 }
 _PERCEPTRON: Space = {
@@ -85,7 +72,7 @@ _UNLEARNED: Space = {
     "symbol_weight": (0.3, 1.0, 2.0),
     "far": (1.0, 2.0, 4.0, None),
     "transform": ("schema", "none", "log1p"),
-    "reference_choice": ("proportional", "balanced"),
+    "reference_choice": ("proportional", "balanced", "covering"),
 }
 SPACES: dict[str, Space] = {
     "margin": _MARGIN,
@@ -140,147 +127,16 @@ class Objective(msgspec.Struct, frozen=True, kw_only=True):
 OBJECTIVES: dict[Use, Objective] = {
     "reference": Objective(
         first="auc",
-        tolerance=0.003,
+        tolerance=0.002,
         second="detection_at_1",
         enough=0.02,
-        decision="balanced_accuracy",
+        decision="hidden_balanced_accuracy",
         rates=RATES,
     ),
     "late": Objective(
         first="auc", tolerance=0.0002, second="accuracy", enough=0.0003, decision="accuracy", rates=(None, *RATES)
     ),
 }
-
-
-# One candidate on one fold
-
-
-class FoldResult(msgspec.Struct, frozen=True):
-    """The numbers of a candidate on a fold, and how much each attribute moves its scores."""
-
-    numbers: Numbers
-    weights: dict[str, float] = {}
-
-
-def measure_fold(
-    table: Table, fold: Fold, use: Use, candidates: Sequence[TrainParams], draws: int = DRAWS
-) -> list[FoldResult | str]:
-    """Every candidate on one fold, or why it cannot be. Those that differ in the false-alarm rate alone share a fit."""
-    train, validation = table[fold.train], table[fold.validation]
-    results: list[FoldResult | str] = []
-    fit: NetworkFit | None = None
-    for params in candidates:
-        try:
-            if fit is not None and _same_fit(fit.params, params):
-                fit = replace(fit, params=params)
-            else:
-                fit = fit_network(train, params, seed=FIT_SEED)
-            models = [fit.draw(seed) for seed in range(1, draws + 1)]
-            numbers = [_numbers(evaluate_network(m, [validation], _config(use)), fold, use) for m in models]
-        except InputError as error:
-            results.append(str(error))
-            continue
-        mean = {name: float(np.mean([n[name] for n in numbers])) for name in numbers[0]}
-        results.append(FoldResult(mean, attribute_weights(models[0])))
-    return results
-
-
-def _same_fit(a: TrainParams, b: TrainParams) -> bool:
-    """Whether they differ at most in the false-alarm rate, which counts when a reference set is drawn."""
-    calibrated = a.false_alarm_rate is not None and b.false_alarm_rate is not None
-    return calibrated and msgspec.structs.replace(a, false_alarm_rate=b.false_alarm_rate) == b
-
-
-def _config(use: Use) -> LinkerConfig:
-    if use == "reference":
-        return LinkerConfig.thesis(feedback="none")
-    return LinkerConfig.thesis(referent_window=1000, delay=100, feedback="gold", whole=False)
-
-
-def _numbers(evaluation: Evaluation, fold: Fold, use: Use) -> Numbers:
-    """What is compared. For `reference` AUC and detection are of hidden types among all normal records."""
-    score, truth = evaluation.verdicts.score, evaluation.truth
-    decisions = decision_metrics(evaluation.verdicts.anomalous, truth)
-    asked = fold.hidden | ~truth if use == "reference" else np.ones(len(truth), np.bool_)
-    numbers = {
-        "auc": auc(score[asked], truth[asked]),
-        "detection_at_1": detection_at(score[asked], truth[asked], 0.01),
-        "detection_at_6": detection_at(score[asked], truth[asked], 0.06),
-        "overall_auc": auc(score, truth),
-        "accuracy": decisions.accuracy,
-        "balanced_accuracy": ((decisions.detection_rate or 0) + 1 - (decisions.false_positive_rate or 0)) / 2,
-        "detection_rate": decisions.detection_rate,
-        "hidden_detection_rate": float(evaluation.verdicts.anomalous[fold.hidden].mean()),
-        "false_positive_rate": decisions.false_positive_rate,
-    }
-    return {name: float(value or 0.0) for name, value in numbers.items()}
-
-
-def attribute_weights(model: Model) -> dict[str, float]:
-    """How much each attribute moves a score: its weight times how much it varies in the reference set."""
-    scorer, reference = model.scorer, model.reference
-    spread = np.minimum(np.std(reference.num, axis=0), scorer.far) * np.abs(scorer.slope)
-    weights = {a.name: float(w) for a, w in zip(model.encoding.numeric, spread, strict=True)}
-    for s, a in enumerate(model.encoding.schema.coded):
-        if model.encoding.vocabularies[s]:
-            weights[a.name] = float(np.std(scorer.match[scorer.offset[s] + reference.code[:, s].astype(np.int64)]))
-    return weights
-
-
-# All folds
-
-Measure = Callable[[Sequence[TrainParams]], list[list[FoldResult | str]]]
-"""Candidates to their results, fold by fold."""
-
-_settled: tuple[Table, list[Fold], Use, int] | None = None
-
-
-@contextmanager
-def measurer(table: Table, folds: list[Fold], use: Use, jobs: int, draws: int = DRAWS) -> Iterator[Measure]:
-    """Measures candidates on all folds, `jobs` folds at a time; 1 is in this process."""
-    if jobs == 1:
-        yield lambda candidates: _by_candidate([measure_fold(table, fold, use, candidates, draws) for fold in folds])
-        return
-    others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(
-        min(jobs, len(folds)),
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_settle,
-        initargs=(table, folds, use, draws),
-    )
-
-    def measure(candidates: Sequence[TrainParams]) -> list[list[FoldResult | str]]:
-        waiting = [pool.submit(_measure_settled, k, list(candidates)) for k in range(len(folds))]
-        return _by_candidate([future.result() for future in waiting])
-
-    try:
-        yield measure
-    except BrokenProcessPool:
-        raise NetclustError("a measuring process died, perhaps for want of memory: try --jobs 1") from None
-    except BaseException:
-        for child in set(multiprocessing.active_children()) - others:
-            child.terminate()  # whoever stops the search does not wait for the folds that are under way
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _settle(table: Table, folds: list[Fold], use: Use, draws: int) -> None:
-    """What a measuring process is given once. Ctrl-C is the parent's to handle."""
-    global _settled
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _settled = (table, folds, use, draws)
-
-
-def _measure_settled(k: int, candidates: Sequence[TrainParams]) -> list[FoldResult | str]:
-    if _settled is None:
-        raise RuntimeError("a measuring process was given no folds")
-    table, folds, use, draws = _settled
-    return measure_fold(table, folds[k], use, candidates, draws)
-
-
-def _by_candidate(by_fold: list[list[FoldResult | str]]) -> list[list[FoldResult | str]]:
-    return [list(results) for results in zip(*by_fold, strict=True)]
 
 
 # The search
@@ -312,6 +168,7 @@ class Search:
     use: Use
     measure: Measure
     budget: float
+    fixed: frozenset[str] = frozenset()
     on_trial: Callable[[Trial], None] = lambda trial: None
     clock: Callable[[], float] = time.monotonic
     trials: list[Trial] = field(default_factory=list)
@@ -325,12 +182,17 @@ class Search:
 
     def run(self, start: TrainParams, schema: Schema) -> Trial:
         """The start; passes until one changes nothing or time is up; single attributes; the decision rule."""
+        if unknown := sorted(self.fixed - set(SPACES[start.learner])):
+            known = ", ".join(SPACES[start.learner])
+            raise InputError(
+                f"{', '.join(unknown)} is not searched for learner {start.learner} anyway; these are: {known}"
+            )
+        space = {name: values for name, values in SPACES[start.learner].items() if name not in self.fixed}
         self._began = self.clock()
         self.start = _replace(start, false_alarm_rate=SEARCH_RATE)
         self._try("start", self.start)
         if self.best is None:
             raise InputError(f"the start parameters cannot be measured: {self.trials[0].error}")
-        space = SPACES[start.learner]
         improved = True
         while improved and not self.exhausted:
             self.passes += 1
@@ -461,14 +323,18 @@ def tune(
     budget: float = 1800.0,
     jobs: int = 2,
     draws: int = DRAWS,
+    fixed: Sequence[str] = (),
     on_trial: Callable[[Trial], None] = lambda trial: None,
     where: str = "training data",
 ) -> Tuning:
-    """Search from `start` for at most about `budget` seconds. Ctrl-C ends it with the best so far, if there is one."""
+    """Search from `start` for at most about `budget` seconds. Ctrl-C ends it with the best so far, if there is one.
+
+    Parameters named in `fixed` stay as they are in the start.
+    """
     folds = make_folds(table, use, where)
     began = time.monotonic()
     interrupted = False
-    search = Search(use=use, measure=_nothing, budget=budget, on_trial=on_trial)
+    search = Search(use=use, measure=_nothing, budget=budget, fixed=frozenset(fixed), on_trial=on_trial)
     try:
         with measurer(table, folds, use, jobs, draws) as search.measure:
             search.run(start, table.schema)

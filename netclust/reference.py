@@ -12,10 +12,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from netclust.batch import Batch
 from netclust.errors import InputError
 
-Choice = Literal["proportional", "balanced", "normal"]
-"""Referents a class: in proportion to its size, to the root of its size, or of normal classes only."""
+Choice = Literal["proportional", "balanced", "covering", "normal"]
+"""Referents a class: in proportion to its size, to the root of its size, or of normal classes only.
+
+`covering` is proportional too, but within a class the records are drawn apart from each other instead of as they come.
+"""
+
+POOL = 20_000
+"""Covering draws from so many records of a class, taken at random, or from twice what it needs if that is more."""
 
 
 def allocate(counts: Sequence[int], total: int, balanced: bool = False) -> list[int]:
@@ -55,16 +62,40 @@ def draw_reference(
     rng: np.random.Generator,
     choice: Choice = "proportional",
     normal: NDArray[np.bool_] | None = None,
+    apart: Batch | None = None,
 ) -> NDArray[np.int64]:
-    """Rows of a random reference set, in stream order, every class represented; `normal` says which labels are."""
+    """Rows of a random reference set, in stream order, every class represented; `normal` says which labels are.
+
+    `apart` are the same records in units of difference (`similarity.in_units`): what `covering` goes by.
+    """
     usable = label >= 0
     if choice == "normal" and normal is not None:
         usable &= normal[label]
     classes, counts = np.unique(label[usable], return_counts=True)
     if len(classes) == 0:
         raise InputError("no labelled record to draw a reference set from")
-    rows = [
-        rng.choice(np.flatnonzero(label == c), size=k, replace=False)
-        for c, k in zip(classes, allocate([int(n) for n in counts], total, choice == "balanced"), strict=True)
-    ]
+    rows = []
+    for c, k in zip(classes, allocate([int(n) for n in counts], total, choice == "balanced"), strict=True):
+        own = np.flatnonzero(label == c)
+        if choice == "covering" and apart is not None and 1 < k < len(own):
+            own = rng.choice(own, min(len(own), max(POOL, 2 * k)), replace=False)
+            rows.append(own[covering(apart[own], k, rng)])
+        else:
+            rows.append(rng.choice(own, size=k, replace=False))
     return np.sort(np.concatenate(rows)).astype(np.int64)
+
+
+def covering(batch: Batch, k: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """k different rows, each likelier the farther it is from those before (as k-means++ seeds, distances not squared).
+
+    >>> twins = Batch(num=np.repeat([[0.0], [5.0], [9.0]], 50, axis=0), code=np.zeros((150, 0)))
+    >>> sorted(covering(twins, 3, np.random.default_rng(0)) // 50)  # one of each, always
+    [np.int64(0), np.int64(1), np.int64(2)]
+    """
+    from netclust.kernels.cover import cover
+    from netclust.kernels.score import columns
+
+    num, code = np.ascontiguousarray(batch.num, np.float32), np.ascontiguousarray(batch.code, np.uint16)
+    out = np.empty(k, np.int64)
+    cover(num, code, columns(num), columns(code), int(rng.integers(len(batch))), rng.random(k), out)
+    return out

@@ -12,7 +12,7 @@ neither has.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -109,6 +109,17 @@ def spread_units(num: NDArray[np.float32]) -> NDArray[np.float64]:
     """
     wide = num.astype(np.float64)
     return np.asarray(np.maximum(wide.std(axis=0), np.ptp(wide, axis=0) / 8))
+
+
+def bits_from_one(batch: Batch, binary: Sequence[bool]) -> Batch:
+    """The same records with the codes of bits 1 and 2 instead of 0 and 1: two records without the bit are the same."""
+    return replace(batch, code=batch.code + np.array(binary, np.uint16))
+
+
+def in_units(batch: Batch, binary: Sequence[bool]) -> Batch:
+    """The same records such that the unlearned distance is sum_f |a_f - b_f| + how many coded attributes differ."""
+    units = spread_units(batch.num)
+    return replace(bits_from_one(batch, binary), num=(batch.num / units).astype(np.float32))
 
 
 def distance_weights(

@@ -181,13 +181,16 @@ def tune_network(
     draws: Annotated[
         int, typer.Option(min=1, max=100, help="Reference sets a candidate and fold: more are slower and less noisy.")
     ] = 4,
+    fix: Annotated[
+        list[str] | None, typer.Option(help="A parameter that stays as it is at the start; may be given again.")
+    ] = None,
     on_error: SkipOption = OnError.stop,
 ) -> None:
     """Choose training parameters on the training file alone: hide whole attack types, ask how well they are found."""
     from netclust.cli.tune import network as run
 
     chosen = None if learner is None else learner.value
-    run(file, output, budget, use.value, chosen, start, json, schema, jobs, draws, on_error.value)
+    run(file, output, budget, use.value, chosen, start, json, schema, jobs, draws, fix or [], on_error.value)
 
 
 @reproduce.command("table-4.1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ def network(
     schema: str,
     jobs: int,
     draws: int,
+    fix: Sequence[str],
     on_error: OnError,
 ) -> None:
     """Read, search, write the parameters."""
@@ -47,7 +49,9 @@ def network(
     if reader.sha256 in TEST_SETS:
         raise InputError(f"{file}: this is {TEST_SETS[reader.sha256]}, a test set: parameters are chosen without it")
     progress = _Progress(use)
-    found = tune(records, params, use=use, budget=seconds, jobs=jobs, draws=draws, on_trial=progress, where=file)
+    found = tune(
+        records, params, use=use, budget=seconds, jobs=jobs, draws=draws, fixed=fix, on_trial=progress, where=file
+    )
     ended = _ending(found, budget)
     header = _header(file, reader.sha256, len(records), found, use, budget, draws, ended)
     write_bytes(output, (header + params_toml(found.best.params)).encode())
@@ -55,7 +59,7 @@ def network(
         _print(found, use, ended)
         say(f"wrote {output}: netclust train network {printable(file)} --params {output} -o MODEL")
     body = _body(output, records_count=len(records), found=found, use=use, budget=seconds)
-    body |= {"jobs": jobs, "draws": draws, "skipped": dict(reader.skipped)}
+    body |= {"jobs": jobs, "draws": draws, "fixed": list(fix), "skipped": dict(reader.skipped)}
     write_json(json, result(["tune", "network"], body, seed=SEED, data={Path(file).name: reader.sha256}))
     if found.interrupted:
         note(f"netclust: interrupted: {output} holds the best so far")
@@ -126,7 +130,7 @@ def _header(file: str, sha256: str, records: int, found: Tuning, use: Use, budge
 
 
 def _shown(use: Use) -> list[str]:
-    names = ["auc", "detection_at_1", "detection_at_6", "overall_auc", "balanced_accuracy"]
+    names = ["auc", "detection_at_1", "detection_at_6", "overall_auc", "hidden_balanced_accuracy"]
     return names if use == "reference" else ["auc", "detection_at_1", "accuracy", "hidden_detection_rate"]
 
 

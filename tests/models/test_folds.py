@@ -105,7 +105,7 @@ def test_a_number_of_the_plan_is_not_kept() -> None:
                 most = hidden if name in fold.types else known[0]
                 part = sizes[name] if name in fold.types else sizes[name] // known[1]
                 assert count[name] == min(most, part)
-            assert fold.hidden_normal.sum() == (1000 if fold.kinds else 0)
+            assert fold.hidden_normal.sum() == (250 if fold.kinds else 0)
             assert use == "reference" or not fold.kinds
 
 
@@ -130,7 +130,7 @@ def test_hidden_kinds_are_not_spread_evenly() -> None:
     table = records(["ok"] * 803 + ["a1", "b1"], [*kinds, "web", "web"])
     first, second = make_folds(table)
     assert (first.kinds, second.kinds) == (("big",), ("tiny",))
-    assert first.hidden_normal.sum() == int(803 // 3 * 0.2)
+    assert first.hidden_normal.sum() == int(803 // 3 * 0.05)
     assert second.hidden_normal.sum() == 3  # all there are, the known kinds fill up
     assert (names_of(table, second)[2] == "ok").sum() == 803 // 3
 

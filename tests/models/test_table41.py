@@ -6,9 +6,9 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
+from quick_presets import quick
 
 import netclust.models.table41_runs as runs_module
 from netclust.datasets.simulate import HELD_BACK, KNOWN, simulate
@@ -22,7 +22,9 @@ from netclust.models.params import PRESETS, TrainParams, load_params
 from netclust.models.peers import PEERS, PeerRun, anomalies, run_peer
 from netclust.models.table41 import (
     NEAREST,
+    NEAREST_MANY,
     NETCLUST,
+    PERCEPTRON,
     PUBLISHED_METHOD,
     UNLEARNED,
     Paired,
@@ -49,13 +51,6 @@ NONE = "no test labels, 280 referents"
 MORE = ["gold d=100, 1000 referents", "gold d=100, 5000 referents", NONE]
 SHORT = ["TR", "TR+TE_gold d=100", MORE[0], NONE]
 PEER = "perceptron"
-
-
-def quick(name: str) -> TrainParams:
-    """The preset, learned in a hurry, with a reference set that few records allow."""
-    common = {} if name == "thesis" else {"false_alarm_rate": 0.05, "reference_size": 280}
-    params = msgspec.structs.replace(load_params(name), steps=20, training_window=200, epochs=1, **common)
-    return msgspec.structs.replace(params, holdout=0.1, reference_choice="proportional")
 
 
 @pytest.fixture(scope="module")
@@ -91,13 +86,17 @@ def test_a_row_is_missing(results: Results) -> None:
     wanted |= {("one", name, setting) for name in (NETCLUST, UNLEARNED) for setting in [*LSP, *MORE]}
     wanted |= {("two", PUBLISHED_METHOD, setting) for setting in SHORT[:2]}
     wanted |= {("two", name, setting) for name in (NETCLUST, UNLEARNED) for setting in SHORT}
-    wanted |= {(test, NEAREST, setting) for test in ("one", "two") for setting in ("TR", NONE)}
+    late = [setting for setting in [*LSP, *MORE] if "gold" in setting]
+    wanted |= {("one", PERCEPTRON, setting) for setting in late}
+    wanted |= {("two", PERCEPTRON, setting) for setting in late if setting in SHORT}
+    rules = (NEAREST, NEAREST_MANY)
+    wanted |= {(test, rule, setting) for test in ("one", "two") for setting in ("TR", NONE) for rule in rules}
     wanted |= {(test, PEERS[PEER].label, "no test labels") for test in ("one", "two")}
     rows = results.rows()
     assert len(rows) == len(wanted)
     assert {(row.test, row.name, row.setting) for row in rows} == wanted
     extra = [f"gold d=100, {window} referents" for window in (300, 3000)]
-    expected = [("one", name, setting) for setting in extra for name in (NETCLUST, UNLEARNED)]
+    expected = [("one", name, setting) for setting in extra for name in (PERCEPTRON, NETCLUST, UNLEARNED)]
     assert [(row.test, row.name, row.setting) for row in results.rows(picture=True)] == expected
 
 
@@ -109,7 +108,7 @@ def test_a_row_lacks_a_number(results: Results) -> None:
             assert 0 <= row.mean[name] <= 1, (row.name, row.setting, name)
             assert row.sd[name] >= 0
         assert row.draws == 2
-        assert row.seeds == (2 if row.name in (NETCLUST, UNLEARNED, NEAREST) else 1)
+        assert row.seeds == (2 if row.name in (NETCLUST, UNLEARNED, NEAREST, NEAREST_MANY) else 1)
 
 
 def test_printed_numbers_stand_at_the_wrong_row(results: Results) -> None:
@@ -134,13 +133,21 @@ def test_printed_numbers_stand_at_the_wrong_row(results: Results) -> None:
         (NETCLUST, "reference-280", "predicted", LinkerConfig.thesis(feedback="predicted"), {"size": 280}),
         (NETCLUST, "late", "window-1000", LinkerConfig.thesis(referent_window=1000, whole=False), {"size": 280}),
         (UNLEARNED, "unlearned-late", "gold-100", LinkerConfig.thesis(), {"size": 280}),
-        (NEAREST, "unlearned-reference", "none", LinkerConfig.thesis(feedback="none"), {"choice": "normal"}),
+        (PERCEPTRON, "perceptron-late", "gold-100", LinkerConfig.thesis(), {"size": 280}),
+        (NEAREST_MANY, "nearest-normal", "none", LinkerConfig.thesis(feedback="none"), {"choice": "normal"}),
+        (
+            NEAREST,
+            "nearest-normal",
+            "none",
+            LinkerConfig.thesis(feedback="none"),
+            {"choice": "proportional", "only_normal": True},
+        ),
     ],
 )
 def test_a_run_is_not_what_its_setting_says(
     results: Results, past: Table, method: str, preset: str, key: str, config: LinkerConfig, options: Any
 ) -> None:
-    seed = 0 if method == PUBLISHED_METHOD else 1
+    seed = 0 if method in (PUBLISHED_METHOD, PERCEPTRON) else 1
     model = fit_network(past, quick(preset), seed=seed).draw(1, **options)
     test = results.tests[0]
     evaluation = evaluate_network(model, [test.table], config)
@@ -218,13 +225,24 @@ def test_the_two_of_a_pair_have_other_referents(results: Results, pairs: list[Pa
             assert len(run.referents) == 280
             assert (run.referents == other[place].referents).all()
         assert (entry.runs[0, 0].referents != entry.runs[0, 1].referents).any()
-    assert all(pair.same_referents for pair in pairs)
+    assert all(pair.same_referents == (pair.against == UNLEARNED) for pair in pairs)
 
 
-@pytest.mark.parametrize("name", ["reference", "late"])
+def test_the_nearest_normal_rule_has_other_normal_referents(results: Results, past: Table) -> None:
+    normal = ~anomalies(past)
+    ours = results.entries["one", NETCLUST, "none"].runs
+    for place, run in results.entries["one", NEAREST, "none"].runs.items():
+        mine = ours[place].referents.astype(np.int64)
+        assert run.referents.tolist() == mine[normal[mine]].tolist()
+    for run in results.entries["one", NEAREST_MANY, "none"].runs.values():
+        assert len(run.referents) == 280
+        assert normal[run.referents.astype(np.int64)].all()
+
+
+@pytest.mark.parametrize("name", ["reference", "reference-280", "late"])
 def test_the_presets_of_a_pair_draw_other_referents(name: str) -> None:
     learned, unlearned = load_params(name), load_params(f"unlearned-{name}")
-    for part in ("reference_size", "reference_choice", "holdout"):
+    for part in ("transform", "without", "reference_size", "reference_choice", "holdout"):
         assert getattr(learned, part) == getattr(unlearned, part), part
     assert (learned.false_alarm_rate is None) == (unlearned.false_alarm_rate is None)
 
@@ -234,6 +252,7 @@ def test_other_referents_go_unnoticed(past: Table, tests: list[TestStream]) -> N
     presets["unlearned-late"] = TrainParams(learner="unlearned", reference_choice="balanced")
     pairs = run_table(past, tests[1:], draws=1, seeds=1, presets=presets).paired(resamples=50)
     late = {setting.label for setting in settings() if setting.late}
+    pairs = [pair for pair in pairs if pair.against == UNLEARNED]
     assert {pair.setting for pair in pairs if not pair.same_referents} == late
     assert all(pair.auc is None for pair in pairs)  # one draw
 
@@ -250,19 +269,25 @@ def test_what_no_seed_changes_is_trained_twice(past: Table, tests: list[TestStre
     presets = dict.fromkeys(PRESETS, plain) | {"late": TrainParams(learner="unlearned", false_alarm_rate=0.1)}
     done: list[tuple[int, int]] = []
     results = run_table(past, tests[1:], draws=1, seeds=2, presets=presets, on_progress=lambda *at: done.append(at))
-    assert sorted(fits) == [("unlearned", seed) for seed in (0, 0, 0, 0, 0, 0, 0, 1)]
+    assert sorted(fits) == [("unlearned", seed) for seed in (*[0] * 10, 1)]
     total = sum(len(entry.runs) for entry in results.entries.values())
     assert done == [(i + 1, total) for i in range(total)]
-    assert len(results.paired(resamples=50)) == 9
+    assert len(results.paired(resamples=50)) == 9 + 2 + 2
 
 
 def test_pairs_say_something_else_than_the_rows(results: Results, pairs: list[Paired]) -> None:
-    assert [(p.test, p.setting) for p in pairs] == [("one", s) for s in [*LSP, *MORE]] + [("two", s) for s in SHORT]
+    wanted = [(UNLEARNED, "one", s) for s in [*LSP, *MORE]] + [(UNLEARNED, "two", s) for s in SHORT]
+    for rule in (NEAREST, NEAREST_MANY):
+        wanted += [(rule, test, setting) for test in ("one", "two") for setting in ("TR", NONE)]
+    assert [(p.against, p.test, p.setting) for p in pairs] == wanted
     for pair in pairs:
         first, second = (
             next(r for r in results.rows() if (r.test, r.name, r.setting) == (pair.test, name, pair.setting))
-            for name in (NETCLUST, UNLEARNED)
+            for name in (NETCLUST, pair.against)
         )
+        at_6 = [row.mean["detection_at_fpr"]["0.06"] for row in (first, second)]
+        assert pair.detection_at_6 is not None
+        assert pair.detection_at_6.difference == pytest.approx(at_6[0] - at_6[1])
         for metric, found in (("accuracy", pair.accuracy), ("auc", pair.auc)):
             assert found is not None
             assert found.difference == pytest.approx(first.mean[metric] - second.mean[metric])

@@ -9,13 +9,12 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import pytest
+from quick_presets import quick
 
 import netclust.cli.reproduce
 from netclust.datasets.simulate import HELD_BACK, KNOWN, simulate
 from netclust.models.looks import TEST_SETS
-from netclust.models.params import TrainParams, load_params
 
 DRAWS, SEEDS = 2, 1
 
@@ -46,12 +45,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 @pytest.fixture(autouse=True)
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """The presets, learned in a few steps."""
-
-    def quick(name: str) -> TrainParams:
-        common = {} if name == "thesis" else {"false_alarm_rate": 0.05, "reference_size": 280}
-        params = msgspec.structs.replace(load_params(name), steps=20, training_window=200, epochs=1, **common)
-        return msgspec.structs.replace(params, holdout=0.1, reference_choice="proportional")
-
     monkeypatch.setattr(netclust.cli.reproduce, "load_params", quick)
 
 
@@ -81,23 +74,25 @@ def test_the_command_says_something_else_than_its_json(
     assert {"version", "seed", "duration", "rows", "windows", "paired", "looks", "params", "tests"} <= set(found)
     assert found["tests"] == {"test.txt": 1500, "other.txt": 500}
     count = {name: sum(row["test"] == name for row in found["rows"]) for name in found["tests"]}
-    assert count == {"test.txt": 26, "other.txt": 12}
+    assert count == {"test.txt": 34, "other.txt": 16}
     assert found["looks"] == {
         "tests": {name: {"noted": False, "rows": rows, "draws": DRAWS} for name, rows in count.items()},
         "ledger": {"runs": 0, "rows": 0},
     }
     assert found["windows"] == []
-    assert [pair["test"] for pair in found["paired"]] == ["test.txt"] * 9 + ["other.txt"] * 4
+    assert [pair["test"] for pair in found["paired"]] == (["test.txt"] * 9 + ["other.txt"] * 4) + 2 * (
+        ["test.txt"] * 2 + ["other.txt"] * 2
+    )
     for row in found["rows"]:
         assert set(row) == {"name", "setting", "test", "mean", "sd", "draws", "seeds", "published"}
         shown = f"{100 * row['mean']['accuracy']:.2f} ± {100 * row['sd']['accuracy']:.2f}"
         lines = [line for line in ran.out.splitlines() if f"  {row['setting']}  " in line and row["name"] in line]
         assert any(shown in line for line in lines)
     for pair in found["paired"]:
-        assert pair["same_referents"]
+        assert pair["same_referents"] == pair["against"].startswith("unlearned")
         assert set(pair["accuracy"]) == {"difference", "low", "high", "excludes_zero"}
     assert len(re.findall(r"75\.82 / 59\.35 / 2\.42", ran.out)) == 1
-    assert len(re.findall("learning helps|learning hurts|no difference shown", ran.out)) == 13
+    assert len(re.findall("learning helps|learning hurts|no difference shown", ran.out)) == 21
     assert ran.err == "the published numbers are about KDDTest+, test.txt is another file\n"
 
 
@@ -151,7 +146,7 @@ def test_a_look_is_not_counted(reproduce: Any, files: Files, tmp_path: Path, mon
     found = json.loads(ran.out)
     assert found["tests"] == {"KDDTest-21": 500}
     assert not any(row["published"] for row in found["rows"])  # printed numbers are about another set
-    assert found["looks"]["tests"] == {"KDDTest-21": {"noted": True, "rows": 26, "draws": 1}}
+    assert found["looks"]["tests"] == {"KDDTest-21": {"noted": True, "rows": 34, "draws": 1}}
     assert found["looks"]["ledger"] == {"runs": 1, "rows": 26}
     [look] = [json.loads(line) for line in ledger.read_text().splitlines()]
     assert (look["what"], look["set"], look["rows"], look["draws"]) == ("reproduce table-4.1", "KDDTest-21", 26, 1)

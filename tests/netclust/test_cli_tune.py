@@ -90,6 +90,7 @@ def test_an_interruption_leaves_nothing(
         (("--use", "never"), "never"),
         (("--learner", "svm"), "svm"),
         (("--jobs", "0"), "jobs"),
+        (("--fix", "epochs", "--learner", "unlearned"), "epochs is not searched for learner unlearned"),
         (("--schema", "none"), "schema"),
     ],
 )

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+from typing import get_args
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from netclust.batch import Batch
 from netclust.errors import InputError
-from netclust.reference import allocate, draw_reference
+from netclust.kernels.cover import cover
+from netclust.kernels.score import columns
+from netclust.reference import POOL, Choice, allocate, covering, draw_reference
+from netclust.similarity import in_units
 
 FUZZ = settings(max_examples=3000 if os.environ.get("NETCLUST_LONG") else 300, deadline=None)
 
@@ -98,3 +103,81 @@ def test_a_draw_prefers_some_records() -> None:
         drawn[draw_reference(label, 5, np.random.default_rng(seed))] += 1
     assert drawn.min() > 60  # 100 expected, standard deviation 8.7
     assert drawn.max() < 140
+
+
+# Covering
+
+
+def some_records(seed: int, n: int, values: int = 3) -> Batch:
+    """With many duplicates, so that distances of 0 occur."""
+    rng = np.random.default_rng(seed)
+    num = rng.integers(0, values, (n, 3)).astype(np.float32) / np.float32(7)
+    return Batch(num=num, code=rng.integers(0, values, (n, 2)).astype(np.uint16))
+
+
+def cover_twin(batch: Batch, first: int, chance: np.ndarray) -> list[int]:
+    """One record after the other, float32 distances in schema order, float64 sums from the first record on."""
+    drawn: list[int] = []
+    nearest = np.full(len(batch), np.inf, np.float32)
+    at = first
+    for share in chance:
+        drawn.append(at)
+        gap = np.full(len(batch), -np.float32(batch.code.shape[1]), np.float32)
+        for f in range(batch.num.shape[1]):
+            gap -= np.abs(batch.num[at, f] - batch.num[:, f])
+        for s in range(batch.code.shape[1]):
+            if batch.code[at, s]:
+                gap += (batch.code[:, s] == batch.code[at, s]).astype(np.float32)
+        nearest = np.minimum(nearest, -gap)
+        nearest[drawn] = 0
+        left = np.setdiff1d(np.arange(len(batch)), drawn)
+        if not len(left):
+            break
+        passed = np.cumsum(nearest.astype(np.float64))
+        beyond = [i for i in left if passed[-1] == 0 or passed[i] > share * passed[-1]]
+        at = int(beyond[0] if beyond else left[-1])
+    return drawn
+
+
+@FUZZ
+@given(st.integers(0, 1000), st.integers(1, 70), st.integers(1, 4), st.data())
+def test_the_kernel_differs_from_its_numpy_twin(seed: int, n: int, values: int, data: st.DataObject) -> None:
+    batch = some_records(seed, n, values)
+    k, first = data.draw(st.integers(1, n)), data.draw(st.integers(0, n - 1))
+    chance = np.random.default_rng(seed).random(k)
+    out = np.empty(k, np.int64)
+    cover(batch.num, batch.code, columns(batch.num), columns(batch.code), first, chance, out)
+    assert out.tolist() == cover_twin(batch, first, chance)
+    assert len(set(out.tolist())) == k
+
+
+def test_a_record_far_from_all_others_is_overlooked() -> None:
+    num = np.concatenate([np.random.default_rng(0).normal(0, 0.01, (999, 2)), [[50.0, 50.0]]]).astype(np.float32)
+    batch = Batch(num=num, code=np.zeros((1000, 0), np.uint16))
+    found = sum(999 in covering(batch, 5, np.random.default_rng(seed)) for seed in range(50))
+    assert found >= 48  # a plain draw has it in 1 of 200
+
+
+def test_a_covering_set_leaves_more_uncovered_than_a_plain_one() -> None:
+    rng = np.random.default_rng(5)
+    num = (rng.exponential(1, (3000, 3)) ** 3).astype(np.float32)  # most records alike, a few far out
+    batch = in_units(Batch(num=num, code=rng.integers(0, 2, (3000, 1)).astype(np.uint16)), [True])
+    label = rng.choice(3, 3000, p=[0.7, 0.29, 0.01]).astype(np.int32)
+    uncovered = {}
+    for choice in get_args(Choice)[::2]:
+        rows = draw_reference(label, 60, np.random.default_rng(2), choice, apart=batch)
+        assert len(set(rows.tolist())) == 60
+        assert np.bincount(label[rows]).tolist() == allocate(np.bincount(label).tolist(), 60)
+        assert (np.diff(rows) > 0).all()
+        gap = (
+            np.abs(batch.num[:, None] - batch.num[rows]).sum(axis=2) + (batch.code[:, None] != batch.code[rows])[..., 0]
+        )
+        uncovered[choice] = gap.min(axis=1).mean()
+    assert uncovered["covering"] < 0.8 * uncovered["proportional"]
+
+
+def test_a_large_class_costs_its_square() -> None:
+    batch = some_records(6, POOL + 5000, 30)
+    rows = draw_reference(np.zeros(len(batch), np.int32), 40, np.random.default_rng(3), "covering", apart=batch)
+    assert len(rows) == 40
+    assert rows.max() > POOL  # the pool is drawn from all of it
