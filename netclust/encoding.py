@@ -17,8 +17,10 @@ values get codes from 1; a value never seen in training has no code (0) and matc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +28,7 @@ from numpy.typing import NDArray
 from netclust.batch import Batch
 from netclust.errors import InputError
 from netclust.labels import LabelTable
-from netclust.schema import Attribute, Schema
+from netclust.schema import Attribute, Schema, Transform
 from netclust.table import Table
 
 MAX_CODES = 65_535
@@ -48,7 +50,7 @@ class Encoding:
     vocabularies: tuple[tuple[str, ...], ...]
     labels: tuple[str, ...]
 
-    @property
+    @cached_property
     def numeric(self) -> tuple[Attribute, ...]:
         """The numeric attributes that are scored, in schema order."""
         return tuple(a for a in self.schema.numeric if a.name in self.kept)
@@ -67,13 +69,7 @@ class Encoding:
         ours, theirs = ([(a.name, a.kind) for a in schema.features] for schema in (self.schema, table.schema))
         if ours != theirs:
             raise InputError(f"records of schema {table.schema.name} cannot be encoded for schema {self.schema.name}")
-        num = np.empty((len(table), len(self.kept)), np.float32)
-        columns = {a.name: f for f, a in enumerate(self.schema.numeric)}
-        for f, a in enumerate(self.numeric):
-            with np.errstate(over="ignore"):  # an infinite quotient is clipped
-                values = (_transform(table.num[:, columns[a.name]], a) - self.low[f]) / self.span[f]
-            low, high = (0, 1) if a.transform == "clip" else (-FAR, FAR)
-            num[:, f] = np.clip(values, low, high)
+        columns = [f for f, a in enumerate(self.schema.numeric) if a.name in self.kept]
         code = np.empty((len(table), len(self.vocabularies)), np.uint16)
         for s, vocabulary in enumerate(self.vocabularies):
             codes = {value: c for c, value in enumerate(vocabulary, 1)}
@@ -82,7 +78,7 @@ class Encoding:
         names = self.label_table() if labels is None else labels
         lookup_label = names.encode(table.labels, grow=labels is not None)
         return Batch(
-            num=num,
+            num=self.scale(table.num[:, columns]),
             code=code,
             time=table.time,
             seq=table.seq,
@@ -90,6 +86,40 @@ class Encoding:
             key=table.key,
             context=table.context,
         )
+
+    def scale(self, raw: NDArray[np.float64]) -> NDArray[np.float32]:
+        """The numbers of records, a column for each numeric attribute that is scored, transformed and scaled."""
+        num = np.empty(raw.shape, np.float32)
+        for transform, columns in self._columns_by_transform.items():
+            with np.errstate(over="ignore"):  # an infinite quotient is clipped
+                values = (_transform(raw[:, columns], transform) - self.low[columns]) / self.span[columns]
+            num[:, columns] = np.clip(values, *((0, 1) if transform == "clip" else (-FAR, FAR)))
+        return num
+
+    @cached_property
+    def _columns_by_transform(self) -> dict[Transform, list[int]]:
+        """Numeric attributes that are scored, by their place among these: few calls instead of one an attribute."""
+        found: dict[Transform, list[int]] = {}
+        for f, a in enumerate(self.numeric):
+            found.setdefault(a.transform, []).append(f)
+        return found
+
+    def decode(self, num: NDArray[np.float32], code: NDArray[np.uint16]) -> list[float | str | None]:
+        """The values of one encoded record: numeric attributes that are scored, then coded ones (None: no value).
+
+        Numbers come back to the precision of the encoding, about 7 digits of the attribute's range.
+        """
+        values: list[float | str | None] = []
+        for f, a in enumerate(self.numeric):
+            scaled = float(self.low[f] + np.float64(num[f]) * self.span[f])
+            size = math.expm1(min(abs(scaled), 700.0)) if a.transform == "log1p" else abs(scaled)
+            values.append(float(f"{math.copysign(size, scaled):.6g}") + 0.0)  # no -0
+        for s, a in enumerate(self.schema.coded):
+            if a.kind == "binary":
+                values.append("1" if code[s] else "0")
+            else:
+                values.append(self.vocabularies[s][code[s] - 1] if code[s] else None)
+        return values
 
 
 def fit_encoding(table: Table, without: Sequence[str] = ()) -> Encoding:
@@ -104,7 +134,7 @@ def fit_encoding(table: Table, without: Sequence[str] = ()) -> Encoding:
     lows: list[float] = []
     spans: list[float] = []
     for f, a in enumerate(schema.numeric):
-        values = _transform(table.num[:, f], a)
+        values = _transform(table.num[:, f], a.transform)
         low, high = float(values.min()), float(values.max())
         # A range too small for float32 is as good as constant.
         if high - low > float(np.finfo(np.float32).tiny) and a.name not in left_out:
@@ -120,9 +150,9 @@ def fit_encoding(table: Table, without: Sequence[str] = ()) -> Encoding:
     return Encoding(schema, tuple(kept), np.array(lows), np.array(spans), vocabularies, labels)
 
 
-def _transform(values: NDArray[np.float64], a: Attribute) -> NDArray[np.float64]:
-    """The attribute's transform; log1p is taken of the size and keeps the sign, so that it is defined everywhere."""
-    if a.transform == "log1p":
+def _transform(values: NDArray[np.float64], transform: Transform) -> NDArray[np.float64]:
+    """An attribute's transform; log1p is taken of the size and keeps the sign, so that it is defined everywhere."""
+    if transform == "log1p":
         return np.asarray(np.sign(values) * np.log1p(np.abs(values)))
     return np.clip(values, -HUGE, HUGE)
 

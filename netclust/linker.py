@@ -28,6 +28,7 @@ from netclust import container
 from netclust.batch import Batch
 from netclust.clusters import ClusterSummary, summaries
 from netclust.errors import InputError, ModelError
+from netclust.evidence import Collector, Evidence, Which
 from netclust.feedback import LabelEvent, Scope, Store, apply_label, apply_undo
 from netclust.kernels import link as kernels
 from netclust.kernels.score import LANES
@@ -151,9 +152,45 @@ class Linker:
 
     def process(self, batch: Batch) -> Verdicts:
         """Link every record of the batch, in order; a record sees the earlier ones of its own batch."""
+        return self._process(batch, None)
+
+    def process_with_evidence(self, batch: Batch, which: Which = "anomalous") -> tuple[Verdicts, Evidence]:
+        """The same, and what the best referents of either side looked like, for `explanation.explain`."""
+        collector = Collector(which, batch.num.shape[1], batch.code.shape[1])
+        verdicts = self._process(batch, collector)
+        return verdicts, collector.evidence()
+
+    def judge(self, batch: Batch) -> Verdicts:
+        """What each record would be linked to now, if it came next: nothing is remembered.
+
+        Labels and maturing that are due with the next record do not count yet. A record that would link to the root
+        has no cluster (-1).
+        """
+        verdicts = Verdicts.empty(len(batch))
+        normal = self.labels.is_normal
+        count = np.uint64(self.config.partitions)
+        for p, part in enumerate(self._parts):
+            rows = np.flatnonzero(batch.key % count == p)
+            found = Verdicts.empty(len(rows))
+            kernels.judge_records(
+                self._records(batch[rows]), self.model.scorer, self._refs, part.window, part.cursor, self._settings(p),
+                normal, self._acc, self._matches, _links(found),
+            )  # fmt: skip
+            for f in fields(Verdicts):
+                getattr(verdicts, f.name)[rows] = getattr(found, f.name)
+        return verdicts
+
+    def _records(self, batch: Batch) -> kernels.Records:
+        """The batch as kernels see it, refused if it would lead them astray."""
         if len(batch) and int(batch.label.max()) >= len(self.labels):
             raise InputError("the batch has label numbers that the linker does not know: encode it with linker.labels")
-        records = kernels.Records(
+        if batch.num.shape[1] != len(self._refs.num) or batch.code.shape[1] != len(self._refs.code):
+            raise InputError("the batch was not encoded with this model's encoding")
+        if (batch.code >= self.model.layout.width).any():
+            raise InputError("the batch has codes that this model's vocabularies do not have")
+        if not np.isfinite(batch.num).all():
+            raise InputError("the batch has numbers that are not finite")
+        return kernels.Records(
             num=batch.num,
             code=batch.code,
             root=self.model.root_scores(batch),
@@ -162,19 +199,16 @@ class Linker:
             source=batch.source,
             seq=batch.seq,
         )
-        if batch.num.shape[1] != len(self._refs.num) or batch.code.shape[1] != len(self._refs.code):
-            raise InputError("the batch was not encoded with this model's encoding")
-        if (batch.code >= self.model.layout.width).any():
-            raise InputError("the batch has codes that this model's vocabularies do not have")
-        if not np.isfinite(batch.num).all():
-            raise InputError("the batch has numbers that are not finite")
+
+    def _process(self, batch: Batch, collector: Collector | None) -> Verdicts:
+        records = self._records(batch)
         verdicts = Verdicts.empty(len(batch))
         first = self.tick
         start = 0
         while True:
             due = min((e.from_tick for e in self.events if not e.applied), default=first + len(batch))
             stop = min(max(due - first, start), len(batch))
-            self._link(records, batch.key, first, start, stop, verdicts)
+            self._link(records, batch.key, first, start, stop, verdicts, collector)
             start = stop
             self.tick = first + stop
             self._apply_due()
@@ -189,9 +223,10 @@ class Linker:
         start: int,
         stop: int,
         verdicts: Verdicts,
+        collector: Collector | None,
     ) -> None:
         """Run the kernel over records start..stop, partition by partition, as far as the window's buffer has room."""
-        out = kernels.Links(**{f.name: getattr(verdicts, f.name) for f in fields(Verdicts)})
+        out = _links(verdicts)
         count = self.config.partitions
         rows = np.arange(start, stop, dtype=np.int64)
         of = (key[start:stop] % np.uint64(count)).astype(np.int64) if count > 1 else None
@@ -205,6 +240,9 @@ class Linker:
                     index[at : at + room], first, records, self.model.scorer, self._refs, part.window, part.clusters,
                     part.cursor, self._settings(p), normal, self._acc, self._matches, out,
                 )  # fmt: skip
+                if collector is not None:
+                    end = int(part.cursor[kernels.END])
+                    collector.gather(index[at : at + room], verdicts, self._refs, part.window, end)
                 at += room
                 if at >= len(index):
                     break
@@ -367,6 +405,11 @@ class Linker:
         if sum(int(part.cursor[kernels.PUSHED]) for part in linker._parts) != linker.tick:
             raise ModelError(f"{where}: the partitions do not add up to {linker.tick} records")
         return linker
+
+
+def _links(verdicts: Verdicts) -> kernels.Links:
+    """The same arrays, as kernels fill them."""
+    return kernels.Links(**{f.name: getattr(verdicts, f.name) for f in fields(Verdicts)})
 
 
 class _SnapshotHeader(msgspec.Struct, forbid_unknown_fields=True):

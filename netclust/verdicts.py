@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,8 @@ class Verdicts:
 
     `score` = best(non-normal referent, root) - best(normal referent): above 0 is anomalous, below 0 is not, and at
     exactly 0 the tie rule decides (root first, then oldest to newest). With no normal referent it is +inf.
-    `link` is the winning score, `normal` and `other` the best of either side (-inf where there is none).
+    `link` is the winning score, `normal` and `other` the best of either side (-inf where there is none), `normal_at`,
+    `other_at` their handles and `normal_label`, `other_label` the labels that were in force (-1 where there is none).
     """
 
     verdict: NDArray[np.uint8]
@@ -42,6 +44,8 @@ class Verdicts:
     parent: NDArray[np.int64]
     normal_at: NDArray[np.int64]
     other_at: NDArray[np.int64]
+    normal_label: NDArray[np.int32]
+    other_label: NDArray[np.int32]
     parent_source: NDArray[np.uint16]
     parent_seq: NDArray[np.uint64]
 
@@ -55,7 +59,8 @@ class Verdicts:
         kinds = {
             "verdict": np.uint8, "via": np.uint8, "label": np.int32, "cluster": np.int64, "score": np.float32,
             "link": np.float32, "normal": np.float32, "other": np.float32, "parent": np.int64,
-            "normal_at": np.int64, "other_at": np.int64, "parent_source": np.uint16, "parent_seq": np.uint64,
+            "normal_at": np.int64, "other_at": np.int64, "normal_label": np.int32, "other_label": np.int32,
+            "parent_source": np.uint16, "parent_seq": np.uint64,
         }  # fmt: skip
         return cls(**{name: np.zeros(n, kind) for name, kind in kinds.items()})
 
@@ -78,7 +83,10 @@ class Verdicts:
         return f"{self.parent_source[i]}:{self.parent_seq[i]}"
 
 
-def reference_index(handle: int) -> int:
+Handle = TypeVar("Handle", int, NDArray[np.int64])
+
+
+def reference_index(handle: Handle) -> Handle:
     """The index in the reference set that a handle below -1 stands for; arrival numbers are handles from 0 on.
 
     >>> reference_index(-2)

@@ -80,6 +80,27 @@ SchemaOption = Annotated[str, typer.Option(help="A built-in schema (kdd) or a sc
 SkipOption = Annotated[OnError, typer.Option(help="Stop at a line that cannot be read, or skip and count it.")]
 JsonOption = Annotated[Path | None, typer.Option(help="Write the result as JSON to this file (- for standard output).")]
 SeedOption = Annotated[int, typer.Option(min=0, help="Seed of every random choice.")]
+# How a stream is run.
+ProtocolOption = Annotated[Protocol, typer.Option(help="thesis: as the published tables; stream: as in operation.")]
+FeedbackOption = Annotated[
+    Feedback,
+    typer.Option(help="none: the reference set only; predicted: earlier records, as judged; gold: true labels, late."),
+]
+DelayOption = Annotated[
+    int, typer.Option(min=0, max=1 << 24, help="Records until a true label counts; in thesis also the gap.")
+]
+WindowOption = Annotated[int, typer.Option(min=0, help="Referent window: how many earlier records can be linked to.")]
+PartialOption = Annotated[
+    bool, typer.Option("--partial", help="In thesis: use what the referent window holds before it is full.")
+]
+MatureOption = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        help="A record judged normal can be linked to only once its true label came, or after this many seconds of "
+        "traffic without an alarm (records without times never mature). Default: at once; misses more.",
+    ),
+]
 
 
 def _version(wanted: bool) -> None:
@@ -127,32 +148,12 @@ def train_network(
 def evaluate_network(
     model: Annotated[Path, typer.Option(help="The model file.")],
     test: Annotated[str, typer.Option(help="Labelled test records (- for standard input).")],
-    protocol: Annotated[Protocol, typer.Option(help="thesis: as the published tables; stream: as in operation.")] = (
-        Protocol.stream
-    ),
-    feedback: Annotated[
-        Feedback,
-        typer.Option(
-            help="none: the reference set only; predicted: earlier records, as judged; gold: true labels, late."
-        ),
-    ] = Feedback.none,
-    delay: Annotated[
-        int, typer.Option(min=0, max=1 << 24, help="Records until a true label counts; in thesis also the gap.")
-    ] = 100,
-    window: Annotated[
-        int, typer.Option(min=0, help="Referent window: how many earlier records can be linked to.")
-    ] = 100,
-    partial: Annotated[
-        bool, typer.Option("--partial", help="In thesis: use what the referent window holds before it is full.")
-    ] = False,
-    mature: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            help="A record judged normal can be linked to only once its true label came, or after this many seconds of "
-            "traffic without an alarm (records without times never mature). Default: at once; misses more.",
-        ),
-    ] = None,
+    protocol: ProtocolOption = Protocol.stream,
+    feedback: FeedbackOption = Feedback.none,
+    delay: DelayOption = 100,
+    window: WindowOption = 100,
+    partial: PartialOption = False,
+    mature: MatureOption = None,
     json: JsonOption = None,
     alerts: Annotated[int, typer.Option(min=0, help="How many alerts to show.")] = 0,
     on_error: SkipOption = OnError.stop,
@@ -161,6 +162,31 @@ def evaluate_network(
     from netclust.cli.network import evaluate as run
 
     run(model, test, protocol.value, feedback.value, delay, window, partial, mature, json, alerts, on_error.value)
+
+
+@app.command("explain")
+def explain_records(
+    model: Annotated[Path, typer.Option(help="The model file.")],
+    test: Annotated[str, typer.Option(help="Records (- for standard input).")],
+    record: Annotated[
+        list[int], typer.Option(min=0, help="Arrival number of a record, the first is 0; may be given again.")
+    ],
+    protocol: ProtocolOption = Protocol.stream,
+    feedback: FeedbackOption = Feedback.none,
+    delay: DelayOption = 100,
+    window: WindowOption = 100,
+    partial: PartialOption = False,
+    mature: MatureOption = None,
+    top: Annotated[int, typer.Option(min=1, help="How many attributes the text names.")] = 3,
+    json: JsonOption = None,
+    on_error: SkipOption = OnError.stop,
+) -> None:
+    """Say why a record got its verdict: what it is like, what it is unlike, and which attributes say so."""
+    from netclust.cli.explain import run
+
+    run(
+        model, test, record, protocol.value, feedback.value, delay, window, partial, mature, top, json, on_error.value
+    )  # fmt: skip
 
 
 @tune.command("network")

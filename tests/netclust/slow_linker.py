@@ -236,6 +236,8 @@ class SlowLinker:
             "parent": ROOT if parent is None else parent.handle,
             "normal_at": NOTHING if normal_member is None else normal_member.handle,
             "other_at": NOTHING if other_member is None else other_member.handle,
+            "normal_label": -1 if normal_member is None else normal_member.top.label,
+            "other_label": -1 if other_member is None else other_member.top.label,
             "parent_source": parent.source if from_window else 0,
             "parent_seq": parent.seq if from_window else 0,
         }

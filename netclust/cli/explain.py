@@ -1,0 +1,86 @@
+"""`netclust explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from netclust.cli.network import report_skipped
+from netclust.cli.output import check_folders, note, printable, result, say, write_json
+from netclust.datasets.records import OnError, RecordReader
+from netclust.errors import InputError
+from netclust.explanation import Explanation, explain
+from netclust.linker import Feedback, Linker
+from netclust.model import Model
+from netclust.models.evaluation import Protocol, linker_config
+from netclust.models.looks import TEST_SETS, find_ledger, record_look
+
+
+def run(
+    model_path: Path,
+    test: str,
+    records: Sequence[int],
+    protocol: Protocol,
+    feedback: Feedback,
+    delay: int,
+    window: int,
+    partial: bool,
+    mature: float | None,
+    top: int,
+    json: Path | None,
+    on_error: OnError,
+) -> None:
+    """Link the records up to the last one asked for, and explain those that were asked for."""
+    check_folders(json)
+    model = Model.load(model_path)
+    linker = Linker(model, linker_config(protocol, feedback, delay, window, mature, whole=not partial))
+    reader = RecordReader(test, model.encoding.schema, on_error=on_error)
+    found = _explanations(linker, reader, set(records))
+    report_skipped(reader)
+    if missing := sorted(set(records) - set(found)):
+        raise InputError(f"{test}: has {linker.tick} records, the first is 0: there is no record {missing[0]}")
+    if record_look("explain", reader.sha256, rows=len(found), draws=1):
+        note(f"a look at {TEST_SETS[reader.sha256]}: noted in {find_ledger()}")
+    if str(json) != "-":
+        for number in dict.fromkeys(records):
+            say(printable_lines(found[number].text(top)))
+    body: dict[str, Any] = {
+        "explanations": [msgspec.to_builtins(found[number]) for number in dict.fromkeys(records)],
+        "model": model.fingerprint,
+        "protocol": protocol,
+        "feedback": feedback,
+        "delay": delay,
+        "window": window,
+        "partial": partial,
+        "mature": mature,
+        "skipped": dict(reader.skipped),
+    }
+    data = {model.provenance.data: model.provenance.sha256, Path(test).name: reader.sha256}
+    write_json(json, result(["explain"], body, seed=model.provenance.seed, data=data))
+
+
+def _explanations(linker: Linker, reader: RecordReader, wanted: set[int]) -> dict[int, Explanation]:
+    """By arrival number. Read to the end all the same: the checksum is that of the file."""
+    found: dict[int, Explanation] = {}
+    for table in reader:
+        first = linker.tick
+        batch = linker.model.encoding.encode(table, linker.labels)
+        here = sorted(number - first for number in wanted if first <= number < first + len(batch))
+        if not here:
+            linker.process(batch)
+            continue
+        verdicts, evidence = linker.process_with_evidence(batch, "all")
+        found |= {first + row: explain(linker, batch, verdicts, evidence, row) for row in here}
+    return found
+
+
+def printable_lines(text: str) -> str:
+    """Text of several lines whose words come from outside.
+
+    >>> printable_lines("one\\n  two\\x1b")
+    'one\\n  two\\\\x1b'
+    """
+    return "\n".join(printable(line) for line in text.split("\n"))
