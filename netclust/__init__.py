@@ -1,5 +1,97 @@
-"""netclust."""
+"""Streaming network anomaly detection by learned linking, and a library for supervised clustering.
+
+The names below are the public API; each is loaded when it is first used, so that `import netclust` costs nothing.
+
+>>> import netclust
+>>> model = netclust.train({"bytes": [10.0, 12.0, 11.0, 13.0] * 40}, reference_size=50, false_alarm_rate=0.1)
+>>> netclust.detect(model, {"bytes": [11.0, 4000.0]}).anomalous.tolist()
+[False, True]
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from netclust._version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from netclust.arrays import detect, train, verdict_columns
+    from netclust.batch import Batch
+    from netclust.datasets.records import RecordReader, read_table
+    from netclust.datasets.simulate import simulate
+    from netclust.errors import InputError, ModelError, NetclustError
+    from netclust.explanation import Explanation, explain
+    from netclust.frames import as_table, infer_schema
+    from netclust.linker import Linker, LinkerConfig
+    from netclust.model import Model
+    from netclust.models.evaluation import evaluate_network
+    from netclust.models.network import train_network
+    from netclust.models.params import TrainParams, load_params
+    from netclust.schema import Schema, load_schema, parse_schema
+    from netclust.table import Table
+    from netclust.verdicts import VERDICTS, Verdicts
+
+_HOMES = {
+    "arrays": ("detect", "train", "verdict_columns"),
+    "batch": ("Batch",),
+    "datasets.records": ("RecordReader", "read_table"),
+    "datasets.simulate": ("simulate",),
+    "errors": ("InputError", "ModelError", "NetclustError"),
+    "explanation": ("Explanation", "explain"),
+    "frames": ("as_table", "infer_schema"),
+    "linker": ("Linker", "LinkerConfig"),
+    "model": ("Model",),
+    "models.evaluation": ("evaluate_network",),
+    "models.network": ("train_network",),
+    "models.params": ("TrainParams", "load_params"),
+    "schema": ("Schema", "load_schema", "parse_schema"),
+    "table": ("Table",),
+    "verdicts": ("VERDICTS", "Verdicts"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "VERDICTS",
+    "Batch",
+    "Explanation",
+    "InputError",
+    "Linker",
+    "LinkerConfig",
+    "Model",
+    "ModelError",
+    "NetclustError",
+    "RecordReader",
+    "Schema",
+    "Table",
+    "TrainParams",
+    "Verdicts",
+    "__version__",
+    "as_table",
+    "detect",
+    "evaluate_network",
+    "explain",
+    "infer_schema",
+    "load_params",
+    "load_schema",
+    "parse_schema",
+    "read_table",
+    "simulate",
+    "train",
+    "train_network",
+    "verdict_columns",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from where it lives."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'netclust' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"netclust.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names too, also those that nobody has used yet."""
+    return sorted({*globals(), *__all__})

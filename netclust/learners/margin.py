@@ -205,10 +205,7 @@ class _Draw:
 
         place = np.full(len(self.batch), -1, np.int64)
         place[self.chosen] = np.arange(len(self.chosen))
-        size = len(self.records)
-        out = kernels.Nearest(
-            np.empty(size, np.float32), np.empty(size, np.int64), np.empty(size, np.float32), np.empty(size, np.int64)
-        )
+        out = kernels.room_for(len(self.records))
         candidates = kernels.Candidates(
             columns(self.batch.num[self.chosen]), columns(self.batch.code[self.chosen]), self.side.copy()
         )

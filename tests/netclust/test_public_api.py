@@ -1,0 +1,48 @@
+"""The public names: pinned, lazy, and where they say they are."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import netclust
+
+PUBLIC = [
+    "Batch", "Explanation", "InputError", "Linker", "LinkerConfig", "Model", "ModelError", "NetclustError",
+    "RecordReader", "Schema", "Table", "TrainParams", "VERDICTS", "Verdicts", "__version__", "as_table", "detect",
+    "evaluate_network", "explain", "infer_schema", "load_params", "load_schema", "parse_schema", "read_table",
+    "simulate", "train", "train_network", "verdict_columns",
+]  # fmt: skip
+
+
+def test_a_public_name_came_or_went() -> None:
+    assert sorted(netclust.__all__) == sorted(PUBLIC)
+    assert set(PUBLIC) <= set(dir(netclust))
+    assert sorted(netclust._HOME) == sorted(set(PUBLIC) - {"__version__"})
+    for name, home in netclust._HOME.items():
+        assert getattr(netclust, name) is getattr(importlib.import_module(f"netclust.{home}"), name)
+
+
+def test_adapters_offer_other_names() -> None:
+    import netclust.river
+    import netclust.sklearn
+
+    assert netclust.river.__all__ == ["LinkClusterer", "LinkDetector"]
+    assert netclust.sklearn.__all__ == ["LinkClassifier", "LinkNovelty"]
+
+
+def test_importing_is_slow() -> None:
+    code = "import sys, netclust; print([m for m in ('numpy', 'numba', 'msgspec') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_an_unknown_name_is_found() -> None:
+    assert not hasattr(netclust, "nothing")
+
+
+def test_a_missing_library_is_not_named() -> None:
+    for library, module, extra in (("river", "netclust.river", "river"), ("sklearn", "netclust.sklearn", "sklearn")):
+        code = f"import sys; sys.modules[{library!r}] = None\ntry: import {module}\nexcept Exception as e: print(e)"
+        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        assert f"pip install 'netclust[{extra}]'" in out
