@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 READY   = $(VENV)/.ready
 
-.PHONY: demo demo-nsl-kdd test test-long check format bench reproduce lock smoke clean
+.PHONY: demo demo-nsl-kdd test test-long check docs format bench reproduce lock smoke clean
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "netclust needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..."; exit 2; }
@@ -31,6 +31,11 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The documentation, in site/ ; fails on a broken link. `.venv/bin/mkdocs serve` shows it while you write.
+docs: $(READY)
+	$(BIN)/python -m netclust.models.engine_plots docs/pictures
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir site
+
 format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -40,6 +45,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/vs_river.py
 	$(BIN)/python benchmarks/vs_sklearn.py
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/explanations.py
 
 # Table 4.1 beside ours, with every peer (half an hour), and the pictures of docs/detection.md.
 NSL_KDD = $(or $(NETCLUST_DATA),../shared/datasets)/nsl-kdd
@@ -58,4 +64,4 @@ lock:
 	rm -rf .venv-lock
 
 clean:
-	rm -rf $(VENV) .venv-* build dist *.egg-info demo
+	rm -rf $(VENV) .venv-* build dist *.egg-info demo site

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.offsetbox import OffsetBox
 
-__all__ = ["WindowPoint", "plot_detection", "plot_roc", "plot_scores", "plot_windows"]
+__all__ = ["WindowPoint", "picture", "plot_detection", "plot_roc", "plot_scores", "plot_windows"]
 
 Scores = NDArray[np.floating[Any]]
 Line = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -94,7 +94,7 @@ class WindowPoint:
 def plot_roc(curves: Curves, path: str | Path) -> None:
     """Detection rate against false-alarm rate, with the area under each curve."""
     _check_curves(curves)
-    with _picture(path, 4.6) as figure:
+    with picture(path, 4.6) as figure:
         axes = figure.subplots()
         axes.set(xlim=(-0.006, 1), ylim=(0, 1.01), xlabel="False-alarm rate", title="Detection rate")
         axes.plot([0, 1], [0, 1], color=QUIET, linewidth=0.8, linestyle=DOTS)
@@ -113,7 +113,7 @@ def plot_roc(curves: Curves, path: str | Path) -> None:
 def plot_detection(curves: Curves, path: str | Path) -> None:
     """Detection rate against false-alarm rate on a log axis: what is found when hardly any alarm may be false."""
     _check_curves(curves)
-    with _picture(path, 4.6) as figure:
+    with picture(path, 4.6) as figure:
         axes = figure.subplots()
         axes.set(xscale="log", xlim=(LEAST_RATE, 1), ylim=(0, 1.01))
         axes.set(xlabel="False-alarm rate (log scale)", title="Detection rate")
@@ -140,7 +140,7 @@ def plot_windows(rows: Sequence[WindowPoint], path: str | Path) -> None:
     for row in rows:
         if row.window < 1 or not np.isfinite([row.mean, row.sd]).all() or row.sd < 0:
             raise InputError(f"{row.name}, window {row.window}: needs 1 referent at least, a mean and a deviation")
-    with _picture(path, 4.4) as figure:
+    with picture(path, 4.4) as figure:
         axes = figure.subplots()
         low, high = min(row.mean - row.sd for row in rows), max(row.mean + row.sd for row in rows)
         room = 0.08 * (high - low) or 1.0
@@ -186,7 +186,7 @@ def plot_scores(
     if not shown:
         raise InputError("no scores to draw: no record is in a group")
     edges = _edges(list(shown.values()), threshold)
-    with _picture(path, 1.3 + 0.45 * len(shown)) as figure:
+    with picture(path, 1.3 + 0.45 * len(shown)) as figure:
         axes = figure.subplots()
         gap = 3 * (edges[1] - edges[0])
         axes.set(xlim=(edges[0] - gap, edges[-1] + gap), ylim=(0.85 - len(shown), 1.0), xlabel="Score")
@@ -213,7 +213,7 @@ def plot_scores(
 
 
 @contextmanager
-def _picture(path: str | Path, height: float) -> Iterator[Figure]:
+def picture(path: str | Path, height: float) -> Iterator[Figure]:
     """A figure to draw on, written when that is done."""
     kind = Path(path).suffix.lower().lstrip(".")
     if kind not in METADATA:
