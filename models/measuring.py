@@ -22,6 +22,7 @@ from dataclasses import replace
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from netclust.errors import InputError, NetclustError
 from netclust.linker import LinkerConfig
@@ -85,16 +86,27 @@ def _config(use: Use) -> LinkerConfig:
 
 
 def _numbers(evaluation: Evaluation, fold: Fold, use: Use) -> Numbers:
-    """What is compared. For `reference` AUC and detection are of hidden types among all normal records."""
+    """What is compared. For `reference`, AUC and detection are means over hidden types, each among all normal records.
+
+    A type counts as one whatever its size: pooled, the floods that fill a file would decide how intrusions are found.
+    """
     score, truth = evaluation.verdicts.score, evaluation.truth
-    decisions = decision_metrics(evaluation.verdicts.anomalous, truth)
-    asked = fold.hidden | ~truth if use == "reference" else np.ones(len(truth), np.bool_)
+    anomalous = evaluation.verdicts.anomalous
+    decisions = decision_metrics(anomalous, truth)
+    everything = np.ones(len(truth), np.bool_)
+    types = [fold.hidden & (evaluation.label_names == name) for name in fold.types]
+    asked = [of | ~truth for of in types if of.any()] if use == "reference" else [everything]
+
+    def mean(of: Callable[[NDArray[np.bool_]], float | None], rows: list[NDArray[np.bool_]]) -> float:
+        return float(np.mean([of(each) or 0.0 for each in rows])) if rows else 0.0
+
     alarms = decisions.false_positive_rate or 0.0
-    found, found_hidden = decisions.detection_rate or 0.0, float(evaluation.verdicts.anomalous[fold.hidden].mean())
+    found = decisions.detection_rate or 0.0
+    found_hidden = mean(lambda of: float(anomalous[of].mean()), [of for of in types if of.any()])
     numbers = {
-        "auc": auc(score[asked], truth[asked]),
-        "detection_at_1": detection_at(score[asked], truth[asked], 0.01),
-        "detection_at_6": detection_at(score[asked], truth[asked], 0.06),
+        "auc": mean(lambda rows: auc(score[rows], truth[rows]), asked),
+        "detection_at_1": mean(lambda rows: detection_at(score[rows], truth[rows], 0.01), asked),
+        "detection_at_6": mean(lambda rows: detection_at(score[rows], truth[rows], 0.06), asked),
         "overall_auc": auc(score, truth),
         "accuracy": decisions.accuracy,
         "balanced_accuracy": (found + 1 - alarms) / 2,

@@ -50,7 +50,7 @@ _MARGIN: Space = {
     "symbol_weight": (0.3, 1.0, 2.0),
     "hide": (0.0, 0.25, 0.5),
     "kind_balance": (0.0, 0.5, 0.7),
-    "class_balance": (0.25, 0.5, 0.75),
+    "class_balance": (0.0, 0.25, 0.5, 0.75),
     "steps": (200, 400, 800),
     "pull": (0.0, 1e-3, 1e-2),
     "transform": ("schema", "none", "log1p"),
