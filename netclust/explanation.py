@@ -42,6 +42,8 @@ __all__ = ["ROOT_PART", "Explanation", "Part", "Referent", "Value", "contributio
 ROOT_PART = "(root)"
 """The name of the root's contribution: it is not an attribute."""
 FEW = 3
+WORTH = 0.01
+"""The text leaves out what adds less than this share of the largest contribution."""
 Value = float | str | None
 """Of an attribute, as it was before encoding (numbers to the precision of the encoding); None: no such value."""
 
@@ -88,8 +90,10 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
     def text(self, count: int = FEW) -> str:
         """In words: what it is like, what it is unlike, and the attributes that say so."""
+        least = WORTH * max((abs(part.contribution) for part in self.parts), default=0.0)
         for_it, against = (
-            [part for part in self._speaking(sign) if part.attribute != ROOT_PART][:count] for sign in (1, -1)
+            [p for p in self._speaking(sign) if p.attribute != ROOT_PART and abs(p.contribution) >= least][:count]
+            for sign in (1, -1)
         )
         lines = [self._headline()]
         if self.linked.kind != "root":
