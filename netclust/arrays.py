@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from netclust.errors import InputError
 from netclust.frames import as_table
 from netclust.labels import LabelTable
 from netclust.linker import Linker, LinkerConfig
@@ -52,7 +53,10 @@ def train(
     table = as_table(data, labels, schema=schema, normal=normal)
     if labels is None and not table.has_labels:
         table, chosen = taken_for_normal(table), WARM
-    chosen = msgspec.convert(msgspec.to_builtins(chosen) | changes, TrainParams)
+    try:
+        chosen = msgspec.convert(msgspec.to_builtins(chosen) | changes, TrainParams)
+    except msgspec.ValidationError as error:
+        raise InputError(f"training parameters: {error}") from None
     known = {name for name in chosen.without if any(a.name == name for a in table.schema.features)}
     chosen = msgspec.structs.replace(chosen, without=tuple(sorted(known)))  # a preset may name another schema's
     return train_network(table, chosen, seed=seed)

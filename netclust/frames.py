@@ -170,11 +170,25 @@ def _transform(values: NDArray[np.float64]) -> Transform:
     return "log1p" if len(finite) and finite.min() >= 0 and finite.max() >= WIDE else "none"
 
 
+def _bit(value: Any, name: str) -> bool:
+    """A truth value; what is missing is not set.
+
+    >>> _bit("0", "land"), _bit(1.0, "land"), _bit(None, "land")
+    (False, True, False)
+    """
+    text = "" if is_missing(value) else str(value).strip().lower()
+    if text in ("", "0", "0.0", "false"):
+        return False
+    if text in ("1", "1.0", "true"):
+        return True
+    raise InputError(f"{name}: {value!r} is neither 0 nor 1")
+
+
 def _ready(values: NDArray[Any], a: Attribute, fill: float | None) -> NDArray[Any]:
     """A feature's column as `Table.from_columns` takes it."""
     if a.kind == "numeric":
         numbers = _numbers(values)
         return numbers if fill is None else np.where(np.isfinite(numbers), numbers, fill)
     if a.kind == "binary":
-        return np.array([bool(v) for v in values.tolist()])
+        return np.array([_bit(v, a.name) for v in values.tolist()])
     return np.array(["" if is_missing(v) else str(v) for v in values.tolist()], object)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from netclust.cli.network import report_skipped
+from netclust.cli.network import data_of, report_skipped, stream_facts
 from netclust.cli.output import check_folders, note, printable, result, say, write_json
 from netclust.datasets.records import OnError, RecordReader
 from netclust.errors import InputError
@@ -47,19 +47,9 @@ def run(
     if str(json) != "-":
         for number in dict.fromkeys(records):
             say(printable_lines(found[number].text(top)))
-    body: dict[str, Any] = {
-        "explanations": [msgspec.to_builtins(found[number]) for number in dict.fromkeys(records)],
-        "model": model.fingerprint,
-        "protocol": protocol,
-        "feedback": feedback,
-        "delay": delay,
-        "window": window,
-        "partial": partial,
-        "mature": mature,
-        "skipped": dict(reader.skipped),
-    }
-    data = {model.provenance.data: model.provenance.sha256, Path(test).name: reader.sha256}
-    write_json(json, result(["explain"], body, seed=model.provenance.seed, data=data))
+    body: dict[str, Any] = {"explanations": [msgspec.to_builtins(found[number]) for number in dict.fromkeys(records)]}
+    body |= stream_facts(model, protocol, feedback, delay, window, partial, mature, reader)
+    write_json(json, result(["explain"], body, seed=model.provenance.seed, data=data_of(model, test, reader)))
 
 
 def _explanations(linker: Linker, reader: RecordReader, wanted: set[int]) -> dict[int, Explanation]:

@@ -132,7 +132,23 @@ def evaluate(
         print_evaluation(evaluation, metrics, f"{protocol} protocol, feedback {feedback}, {referents}")
         if alerts:
             print_alerts(evaluation, alerts)
-    body = metrics | {
+    body = metrics | stream_facts(model, protocol, feedback, delay, window, partial, mature, reader)
+    data = data_of(model, test, reader)
+    write_json(json, result(["evaluate", "network"], body, seed=model.provenance.seed, data=data))
+
+
+def stream_facts(
+    model: Model,
+    protocol: Protocol,
+    feedback: Feedback,
+    delay: int,
+    window: int,
+    partial: bool,
+    mature: float | None,
+    reader: RecordReader,
+) -> dict[str, Any]:
+    """How a stream was run, for its result."""
+    return {
         "model": model.fingerprint,
         "protocol": protocol,
         "feedback": feedback,
@@ -142,9 +158,11 @@ def evaluate(
         "mature": mature,
         "skipped": dict(reader.skipped),
     }
-    # The test file last: where both have the same name, its checksum is the one that counts.
-    data = {model.provenance.data: model.provenance.sha256, Path(test).name: reader.sha256}
-    write_json(json, result(["evaluate", "network"], body, seed=model.provenance.seed, data=data))
+
+
+def data_of(model: Model, test: str, reader: RecordReader) -> dict[str, str]:
+    """Checksums by file; the test file last: where both have the same name, its checksum is the one that counts."""
+    return {model.provenance.data: model.provenance.sha256, Path(test).name: reader.sha256}
 
 
 def report_skipped(reader: RecordReader) -> None:

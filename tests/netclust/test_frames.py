@@ -75,12 +75,25 @@ def test_rows_lose_their_names() -> None:
         (lambda: as_table({"a": [1.0, 2.0]}, ["normal"]), "1 labels for 2 records"),
         (lambda: as_table({"a": [1j, 2.0]}), "complex"),
         (lambda: as_table({"a": ["x", 2]}, schema=infer_schema({"a": np.zeros(2)})), "'x' is not a number"),
+        (
+            lambda: as_table({"a": ["yes"]}, schema=infer_schema({"a": np.zeros(1, bool)})),
+            "a: 'yes' is neither 0 nor 1",
+        ),
+        (lambda: netclust.train(np.eye(3), tempo=3), "training parameters.*tempo"),
+        (lambda: netclust.train(np.eye(3), holdout=7), "holdout must lie"),
         (lambda: as_table({"b": [1.0]}, schema=infer_schema({"a": np.zeros(2)})), "columns missing.*: a"),
     ],
 )
 def test_what_cannot_be_compared_is_taken(call: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_a_bit_in_words_is_another() -> None:
+    schema = infer_schema({"a": np.zeros(4, bool)})
+    for values in (["0", "1", "", "1"], [0, 1, None, 1.0], [False, True, float("nan"), "true"]):
+        table = as_table({"a": np.array(values, object)}, schema=schema)
+        assert [table.symbols[0][i] for i in table.sym[:, 0]] == ["0", "1", "0", "1"]
 
 
 def test_a_missing_number_is_not_filled() -> None:
