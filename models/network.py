@@ -143,7 +143,12 @@ def fit_network(
         table = replace(table, schema=table.schema.with_transform(params.transform))
     normal = np.isin(table.label, [i for i, name in enumerate(table.labels) if name in table.schema.normal])
     if not normal.any():
-        raise InputError(f"{where}: no record is normal: {' or '.join(table.schema.normal)} is the label for it")
+        found = ", ".join(sorted(set(table.labels) - {""})[:5])
+        raise InputError(
+            f"{where}: no record is normal: {' or '.join(table.schema.normal)} is the label for it, there are {found}"
+        )
+    if seed < 0:
+        raise InputError(f"a seed is 0 or more, not {seed}")
     held_out = np.zeros(len(table), np.bool_)
     if params.false_alarm_rate is not None:
         held_out = normal & (np.random.default_rng([seed, HELD_OUT]).random(len(table)) < params.holdout)
@@ -151,6 +156,10 @@ def fit_network(
             raise InputError(f"{where}: no normal record is left to learn from, lower holdout ({params.holdout:g})")
     # Nothing that is fitted may see the held-out records, scaling and vocabularies included.
     encoding = fit_encoding(table[~held_out], params.without)
+    if normal.all() and params.false_alarm_rate is None:
+        raise InputError(
+            f"{where}: all records are normal, so nothing but the root can raise an alarm: give a false-alarm rate"
+        )
     batch = encoding.encode(table)
     plain = seen = batch[~held_out]
     if params.reference_choice == "covering" and (params.transform != "schema" or params.without):

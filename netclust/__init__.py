@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from netclust._version import __version__
 
 if TYPE_CHECKING:
-    from netclust.arrays import detect, train, verdict_columns
+    from netclust.arrays import Detection, detect, train
     from netclust.batch import Batch
     from netclust.datasets.records import RecordReader, read_table
     from netclust.datasets.simulate import simulate
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from netclust.verdicts import VERDICTS, Verdicts
 
 _HOMES = {
-    "arrays": ("detect", "train", "verdict_columns"),
+    "arrays": ("Detection", "detect", "train"),
     "batch": ("Batch",),
     "datasets.records": ("RecordReader", "read_table"),
     "datasets.simulate": ("simulate",),
@@ -54,6 +54,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "VERDICTS",
     "Batch",
+    "Detection",
     "Explanation",
     "InputError",
     "Linker",
@@ -79,7 +80,6 @@ __all__ = [
     "simulate",
     "train",
     "train_network",
-    "verdict_columns",
 ]
 
 

@@ -21,6 +21,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from netclust.errors import InputError
 from netclust.kernels import link as kernels
 from netclust.verdicts import NO_REFERENT, Verdicts, reference_index
 
@@ -53,7 +54,9 @@ class Evidence:
         """Where record `row` of the batch is in here."""
         k = int(np.searchsorted(self.rows, row))
         if k == len(self.rows) or self.rows[k] != row:
-            raise KeyError(f"no evidence was kept of record {row} of the batch")
+            raise InputError(
+                f"no evidence was kept of record {row} of the batch: it is not anomalous; which='all' keeps it of all"
+            )
         return k
 
 

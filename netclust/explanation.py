@@ -156,7 +156,7 @@ def _name(referent: Referent) -> str:
 
 def _show(value: Value) -> str:
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e9 else f"{value:.4g}"
     return "unknown" if value is None else value
 
 

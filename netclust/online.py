@@ -40,6 +40,8 @@ Row = dict[str, float | str]
 NORMAL = "normal"
 HELD_OUT = 5
 """One normal record in so many calibrates the root."""
+MOST = 0.95
+"""So many of the remembered records say how far apart records of a cluster are."""
 SETTLE = 10
 """So many records at least between two changes of the schema: features that emerge in between wait."""
 
@@ -81,8 +83,8 @@ class OnlineLinker:
     """Remembers the last `window` records, and has a linker over them once there are `grace`."""
 
     def __init__(self, window: int = 1000, grace: int = 100) -> None:
-        if window < 2 or grace < 2:
-            raise InputError(f"window and grace are 2 or more, not {window} and {grace}")
+        if not 2 <= grace <= window:
+            raise InputError(f"grace is 2 or more and no more than the window, not {grace} and {window}")
         self.window, self.grace = window, grace
         self.seen = 0
         self.memory: deque[tuple[Row, str]] = deque(maxlen=window)
@@ -101,6 +103,8 @@ class OnlineLinker:
     def learn(self, rows: Sequence[Mapping[Any, Any]], labels: Iterable[str] | None = None) -> None:
         """Learn records, in order. Cut into calls as one likes: the state after them is the same."""
         said = [NORMAL] * len(rows) if labels is None else list(labels)
+        if len(said) != len(rows):
+            raise InputError(f"{len(said)} labels for {len(rows)} records")
         waiting: list[tuple[Row, str]] = []
         for x, label in zip(rows, said, strict=True):
             row = plain(x)
@@ -213,18 +217,16 @@ class OnlineDetector(OnlineLinker):
 class OnlineClusterer(OnlineLinker):
     """Every record joins the cluster of its best earlier one, or opens a new one if that is too far away.
 
-    Too far: farther than `radius`, or, without one, than all but `new_share` of the remembered records were.
+    Too far: farther than `radius`, or, without one, than `stretch` times what 19 of 20 remembered records were.
     """
 
-    def __init__(
-        self, window: int = 1000, grace: int = 100, new_share: float = 0.02, radius: float | None = None
-    ) -> None:
+    def __init__(self, window: int = 1000, grace: int = 100, stretch: float = 2.0, radius: float | None = None) -> None:
         super().__init__(window, grace)
-        if not 0 < new_share < 1:
-            raise InputError(f"new_share lies between 0 and 1, not {new_share}")
+        if not 0 < stretch < math.inf:
+            raise InputError(f"stretch is above 0, not {stretch}")
         if radius is not None and not radius >= 0:
             raise InputError(f"a radius is 0 or more, not {radius}")
-        self.new_share, self.radius = new_share, radius
+        self.stretch, self.radius = stretch, radius
         self.clusters = 0
         """How many clusters there have been."""
         self._names: dict[int, int] = {}
@@ -234,15 +236,14 @@ class OnlineClusterer(OnlineLinker):
         bare = replace(whole, reference=whole.reference[:0])
         unlabelled = replace(whole.reference, label=np.full(len(table), -1, np.int32))
         window = LinkerConfig(referent_window=self.window)
-        if self.radius is None:
-            links = np.sort(Linker(bare, window).process(unlabelled).link[1:])
-            root = float(links[int(self.new_share * len(links))])
-        else:
-            root = own_score(whole, (whole.reference.num[0], whole.reference.code[0])) - self.radius
-        root = float(np.nextafter(np.float32(root), np.float32(-np.inf)))
-        calibration = Calibration(
-            root=root, false_alarm_rate=self.new_share, obtained=self.new_share, records=len(table)
-        )
+        same = own_score(whole, (whole.reference.num[0], whole.reference.code[0]))
+        radius = self.radius
+        if radius is None:
+            links = Linker(bare, window).process(unlabelled).link
+            settled = links[len(links) // 2 :]  # the first records have few earlier ones, and are far from these
+            radius = self.stretch * float(np.quantile(np.maximum(same - settled, 0), MOST))
+        root = float(np.nextafter(np.float32(same - radius), np.float32(-np.inf)))
+        calibration = Calibration(root=root, false_alarm_rate=1 - MOST, obtained=1 - MOST, records=len(table))
         if self.clusters:  # what is remembered keeps its clusters: they become the classes of the reference set
             labels = whole.encoding.labels
             self._names = {k: int(name) for k, name in enumerate(labels)}

@@ -44,6 +44,7 @@ def _rows(X: pd.DataFrame) -> list[dict[str, Any]]:
 class LinkDetector(base.AnomalyDetector):
     """Unlike every normal record that is remembered, or like a known anomaly, is anomalous.
 
+    What is learned without a label is remembered as normal: an anomaly that comes again unlabelled is one no more.
     Features may come and go: the schema is inferred, and made anew as the stream goes on. Nothing is learned about the
     similarity: differences count in standard deviations. For a trained similarity use `netclust.Linker`.
 
@@ -156,8 +157,8 @@ class LinkClusterer(base.Clusterer):
         How many records are remembered.
     grace
         How many records are learned before clusters are made of them.
-    new_share
-        Without a radius: how many of the remembered records would open a cluster of their own.
+    stretch
+        Without a radius: how many times farther a record may be than 19 of 20 remembered ones are.
     radius
         How far a record may be from its best earlier one: in standard deviations, plus 1 for each symbol that differs.
 
@@ -174,14 +175,12 @@ class LinkClusterer(base.Clusterer):
 
     """
 
-    def __init__(
-        self, window: int = 1000, grace: int = 100, new_share: float = 0.02, radius: float | None = None
-    ) -> None:
+    def __init__(self, window: int = 1000, grace: int = 100, stretch: float = 2.0, radius: float | None = None) -> None:
         self.window = window
         self.grace = grace
-        self.new_share = new_share
+        self.stretch = stretch
         self.radius = radius
-        self._online = OnlineClusterer(window, grace, new_share, radius)
+        self._online = OnlineClusterer(window, grace, stretch, radius)
 
     def learn_one(self, x: Features) -> None:
         """Link a record, and remember it."""

@@ -62,6 +62,9 @@ def _judge(model: Model, batch: Batch) -> Verdicts:
 class LinkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Each record gets the class of the training record that it links to.
 
+    A difference counts in standard deviations, but in no less than an eighth of an attribute's range: scale or clip
+    attributes with wild outliers first. There are no probabilities.
+
     Parameters
     ----------
     learner : {"unlearned", "lsp"}, default="unlearned"
@@ -107,6 +110,8 @@ class LinkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_classification_targets(y)
         if self.learner not in ("unlearned", "lsp"):
             raise ValueError(f"learner is 'unlearned' or 'lsp', not {self.learner!r}")
+        if not 0 <= self.C < np.inf:
+            raise ValueError(f"C lies between 0 and infinity, not {self.C}")
         self.classes_, codes = np.unique(y, return_inverse=True)
         labels = [f"class {k}" for k in codes]
         model = _model(X, labels, normal="class 0")
@@ -136,12 +141,13 @@ def _numbers(encoding: Encoding) -> NDArray[np.int64]:
     return np.array([int(name.removeprefix("class ")) for name in encoding.labels])
 
 
-def _to_others(model: Model) -> Matrix:
-    """Minus the distance of every referent to its nearest other one."""
+def _to_others(model: Model, rows: NDArray[np.int64] | None = None) -> Matrix:
+    """Minus the distance of every referent, or of some among each other, to its nearest other one."""
     from netclust.kernels import margin as kernels
     from netclust.kernels.score import columns
 
-    num, n = model.reference.num, len(model.reference)
+    num = model.reference.num if rows is None else model.reference.num[rows]
+    n = len(num)
     code = np.zeros((n, 0), np.uint16)
     out = kernels.room_for(n)
     everyone = kernels.Candidates(columns(num), columns(code), np.ones(n, np.uint8))
@@ -182,13 +188,15 @@ class LinkNovelty(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> LinkNovelty:
         """Remember the records, all taken for normal."""
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        if not 0 < self.false_alarm_rate < 1:
+        if not isinstance(self.false_alarm_rate, float | int) or not 0 < self.false_alarm_rate < 1:
             raise ValueError(f"false_alarm_rate lies between 0 and 1, not {self.false_alarm_rate}")
         self.model_ = _model(X, ["normal"] * len(X), normal="normal")
         self._highest = float(self.model_.averaged[: len(self.model_.encoding.kept)].sum())
         self._own = _to_others(self.model_)
-        rate = max(self.false_alarm_rate, 1.01 / (len(X) + 1))
-        self.offset_ = calibrate(self._own, rate).root
+        # A row that occurs twice says nothing of how far apart records are.
+        distinct = np.unique(self.model_.reference.num, axis=0, return_index=True)[1]
+        apart = _to_others(self.model_, distinct) if len(distinct) > 1 else self._own
+        self.offset_ = calibrate(apart, max(self.false_alarm_rate, 1.01 / (len(apart) + 1))).root
         return self
 
     def score_samples(self, X: Any) -> Matrix:

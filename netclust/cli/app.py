@@ -193,7 +193,12 @@ def explain_records(
 def tune_network(
     file: Annotated[str, typer.Argument(help="Labelled training records, in arrival order (- for standard input).")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The parameter file (.toml) to write.")],
-    budget: Annotated[str, typer.Option(help="How long to search: 90s, 30m or 2h.")] = "30m",
+    budget: Annotated[
+        str,
+        typer.Option(
+            help="How long to search: 90s, 30m or 2h; the start and the false-alarm rates are always measured."
+        ),
+    ] = "30m",
     use: Annotated[
         Use, typer.Option(help="reference: no label comes back; late: true labels come back, 100 records later.")
     ] = Use.reference,

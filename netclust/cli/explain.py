@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from netclust.cli.network import data_of, report_skipped, stream_facts
-from netclust.cli.output import check_folders, note, printable, result, say, write_json
+from netclust.cli.output import check_folders, check_not_input, note, printable, result, say, write_json
 from netclust.datasets.records import OnError, RecordReader
 from netclust.errors import InputError
 from netclust.explanation import Explanation, explain
@@ -35,10 +35,11 @@ def run(
 ) -> None:
     """Link the records up to the last one asked for, and explain those that were asked for."""
     check_folders(json)
+    check_not_input(test, json)
     model = Model.load(model_path)
     linker = Linker(model, linker_config(protocol, feedback, delay, window, mature, whole=not partial))
     reader = RecordReader(test, model.encoding.schema, on_error=on_error)
-    found = _explanations(linker, reader, set(records))
+    found = _explanations(linker, reader, set(records), test)
     report_skipped(reader)
     if missing := sorted(set(records) - set(found)):
         raise InputError(f"{test}: has {linker.tick} records, the first is 0: there is no record {missing[0]}")
@@ -52,12 +53,15 @@ def run(
     write_json(json, result(["explain"], body, seed=model.provenance.seed, data=data_of(model, test, reader)))
 
 
-def _explanations(linker: Linker, reader: RecordReader, wanted: set[int]) -> dict[int, Explanation]:
+def _explanations(linker: Linker, reader: RecordReader, wanted: set[int], where: str) -> dict[int, Explanation]:
     """By arrival number. Read to the end all the same: the checksum is that of the file."""
     found: dict[int, Explanation] = {}
     for table in reader:
         first = linker.tick
         batch = linker.model.encoding.encode(table, linker.labels)
+        if linker.config.label_delay is not None and (batch.label < 0).any():
+            row = first + int((batch.label < 0).argmax())
+            raise InputError(f"{where}: record {row} has no label, and --feedback gold waits for one")
         here = sorted(number - first for number in wanted if first <= number < first + len(batch))
         if not here:
             linker.process(batch)

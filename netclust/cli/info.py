@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from netclust.cli.network import constant_attributes
 from netclust.cli.output import percent, result, say, table, write_json
 from netclust.model import Model
+from netclust.models.params import TrainParams
 
 
 def run(path: Path, json: Path | None, top: int) -> None:
@@ -48,8 +50,10 @@ def run(path: Path, json: Path | None, top: int) -> None:
                 f"{len(encoding.kept)} numeric, {len(encoding.widths)} coded, {model.layout.dimension} weights",
             ],
             ["trained on", f"{origin.data or '?'} ({origin.records:,} records, seed {origin.seed})"],
+            ["sha256 of that", origin.sha256 or "?"],
             ["made", f"{origin.created} by netclust {origin.netclust}"],
-            ["learner", str(origin.params.get("learner", "?"))],
+            ["parameters", _parameters(origin.params)],
+            ["not scored, constant", ", ".join(constant_attributes(model)) or "-"],
             ["root", calibrated],
             ["fingerprint", model.fingerprint[:16]],
         ]
@@ -59,6 +63,13 @@ def run(path: Path, json: Path | None, top: int) -> None:
             table("Strongest weights", ["attribute", "weight"], [[n, f"{w:+.3f}"] for n, w in strongest])
         say(f"{path.stat().st_size:,} bytes")
     write_json(json, result(["info"], body, seed=origin.seed, data={origin.data: origin.sha256}))
+
+
+def _parameters(params: dict[str, Any]) -> str:
+    """What differs from the defaults."""
+    usual = msgspec.json.decode(msgspec.json.encode(TrainParams()))
+    named = ["learner", *sorted(name for name in params if name != "learner" and params[name] != usual.get(name))]
+    return ", ".join(f"{name} {params[name]}" for name in named if name in params) or "?"
 
 
 def strongest_weights(model: Model) -> list[tuple[str, float]]:

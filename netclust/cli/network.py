@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from netclust.cli.output import check_folders, note, percent, progress, result, say, table, write_json
+from netclust.cli.output import check_folders, check_not_input, note, percent, progress, result, say, table, write_json
 from netclust.datasets.records import OnError, RecordReader, load_kernels
 from netclust.errors import InputError
 from netclust.learners.stream import EpochReport
@@ -40,6 +40,7 @@ def train(
 ) -> None:
     """Read, learn, write the model."""
     check_folders(output, json)
+    check_not_input(file, output, json)
     chosen = TrainParams() if params is None else load_params(params)
     if false_alarm_rate is not None:
         chosen = msgspec.structs.replace(chosen, false_alarm_rate=false_alarm_rate)
@@ -87,6 +88,8 @@ def train(
             say(
                 f"root {c.root:.4f}: false alarms {percent(c.obtained)} of {c.records:,} held-out normal records{known}"
             )
+        if constant := constant_attributes(model):
+            say(f"not scored, because constant in training: {', '.join(constant)}")
         say(f"wrote {output} ({output.stat().st_size:,} bytes, {len(model.reference)} referents, seed {seed})")
     body = {
         "model": str(output),
@@ -98,6 +101,12 @@ def train(
         "skipped": dict(reader.skipped),
     }
     write_json(json, result(["train", "network"], body, seed=seed, data={Path(file).name: reader.sha256}))
+
+
+def constant_attributes(model: Model) -> list[str]:
+    """Numeric attributes that nothing can be learned about: they did not vary."""
+    without = model.provenance.params.get("without", ())
+    return [a.name for a in model.encoding.schema.numeric if a.name not in {*model.encoding.kept, *without}]
 
 
 def evaluate(
@@ -115,6 +124,7 @@ def evaluate(
 ) -> None:
     """Link the test records and print the metrics."""
     check_folders(json)
+    check_not_input(test, json)
     model = Model.load(model_path)
     reader = RecordReader(test, model.encoding.schema, on_error=on_error)
     load_kernels(reader.schema)  # before the clock starts
@@ -132,7 +142,9 @@ def evaluate(
         print_evaluation(evaluation, metrics, f"{protocol} protocol, feedback {feedback}, {referents}")
         if alerts:
             print_alerts(evaluation, alerts)
-    body = metrics | stream_facts(model, protocol, feedback, delay, window, partial, mature, reader)
+    found = alerts_of(evaluation.linker.clusters())[:alerts]
+    body = metrics | {"alerts": [msgspec.to_builtins(alert) for alert in found]}
+    body |= stream_facts(model, protocol, feedback, delay, window, partial, mature, reader)
     data = data_of(model, test, reader)
     write_json(json, result(["evaluate", "network"], body, seed=model.provenance.seed, data=data))
 

@@ -112,6 +112,14 @@ def check_folders(*files: Path | None) -> None:
             raise InputError(f"{file}: cannot be written: there is no folder {file.parent}")
 
 
+def check_not_input(given: str, *files: Path | None) -> None:
+    """Refuse to write over what is read."""
+    source = Path(given)
+    for file in files:
+        if file is not None and given != "-" and file.exists() and source.exists() and file.samefile(source):
+            raise InputError(f"{file}: is the input, and would be overwritten: choose another name for the output")
+
+
 def write_json(path: Path | None, body: dict[str, Any]) -> None:
     """Write a result where it was asked for."""
     if path is None:

@@ -11,7 +11,7 @@ import typer
 
 from netclust._version import __version__
 from netclust.cli.network import report_skipped
-from netclust.cli.output import check_folders, note, percent, printable, result, say, table, write_json
+from netclust.cli.output import check_folders, check_not_input, note, percent, printable, result, say, table, write_json
 from netclust.container import write_bytes
 from netclust.datasets.records import OnError, RecordReader
 from netclust.errors import InputError
@@ -41,6 +41,7 @@ def network(
 ) -> None:
     """Read, search, write the parameters."""
     check_folders(output, json)
+    check_not_input(file, output, json)
     seconds = parse_budget(budget)
     params = _start(learner, start)
     reader = RecordReader(file, load_schema(schema), on_error=on_error)

@@ -73,3 +73,28 @@ def test_a_bad_call_is_not_refused(run: Any, files: tuple[Path, Path], options: 
     assert message in ran.err
     ran = run("explain", "--model", today, "--test", today, "--record", 1)
     assert ran.code == 2
+
+
+def test_what_is_read_is_written_over(run: Any, files: tuple[Path, Path], tmp_path: Path) -> None:
+    model, today = files
+    content = today.read_bytes()
+    for args in (
+        ("train", "network", today, "-o", today),
+        ("tune", "network", today, "-o", today),
+        ("evaluate", "network", "--model", model, "--test", today, "--json", today),
+        ("explain", "--model", model, "--test", today, "--record", 1, "--json", today),
+    ):
+        ran = run(*args)
+        assert (ran.code, ran.out) == (2, ""), args
+        assert "is the input, and would be overwritten" in ran.err
+        assert today.read_bytes() == content
+
+
+def test_labels_are_awaited_that_never_come(run: Any, files: tuple[Path, Path], tmp_path: Path) -> None:
+    model, today = files
+    bare = tmp_path / "bare.txt"
+    bare.write_text("".join(",".join(line.split(",")[:41]) + ",,0\n" for line in today.read_text().splitlines()[:50]))
+    ran = run("explain", "--model", model, "--test", bare, "--record", 3, "--feedback", "gold")
+    assert (ran.code, ran.out) == (2, "")
+    assert "record 0 has no label, and --feedback gold waits for one" in ran.err
+    assert run("explain", "--model", model, "--test", bare, "--record", 3).code == 0

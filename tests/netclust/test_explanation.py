@@ -25,6 +25,7 @@ from linker_cases import (
 
 from netclust import state
 from netclust.datasets.simulate import HELD_BACK, KNOWN, PROFILES, simulate
+from netclust.errors import InputError
 from netclust.explanation import ROOT_PART, contributions, explain
 from netclust.linker import Linker, LinkerConfig
 from netclust.models.network import train_network
@@ -174,7 +175,7 @@ def test_words_are_not_those_of_the_numbers():
     found = explain(alone, batch, verdicts, evidence, 0)
     assert (found.score, found.margin, found.opposite) == (None, None, None)
     assert "nothing of the other side" in found.text()
-    with pytest.raises(KeyError, match="no evidence was kept of record 1"):
+    with pytest.raises(InputError, match="no evidence was kept of record 1"):
         evidence.at(1)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,11 +76,20 @@ def test_rows_lose_their_names() -> None:
         (lambda: as_table({"a": [1.0, float("nan")]}), "record 1: a is not a finite number"),
         (lambda: as_table({"a": [1.0, 2.0]}, ["normal"]), "1 labels for 2 records"),
         (lambda: as_table({"a": [1j, 2.0]}), "complex"),
-        (lambda: as_table({"a": ["x", 2]}, schema=infer_schema({"a": np.zeros(2)})), "'x' is not a number"),
+        (lambda: as_table({"a": ["x", 2]}, schema=infer_schema({"a": np.zeros(2)})), "a: 'x' is not a number"),
         (
             lambda: as_table({"a": ["yes"]}, schema=infer_schema({"a": np.zeros(1, bool)})),
             "a: 'yes' is neither 0 nor 1",
         ),
+        (lambda: as_table({"a": [1.0, 2.0]}, ["normal", "scan"]) and as_table({"a": 1.0}), "one is .record."),
+        (lambda: as_table(pl.DataFrame(COLUMNS).lazy()), "collect it first"),
+        (lambda: as_table([[1, 2], [3]]), "rows of different lengths"),
+        (lambda: as_table({"a": [1.0], "label": ["normal"]}, ["normal"]), "a column label besides the labels"),
+        (lambda: netclust.train({"a": [1.0, 2.0, 3.0]}, ["normal", None, "x"]), "1 of 3 records have no label"),
+        (lambda: netclust.train({"a": [1.0, 2.0, 3.0]}, ["a", "b", "c"]), "no record is normal.*there are a, b, c"),
+        (lambda: netclust.train({"a": [1.0, 2.0, 3.0]}, ["normal"] * 3), "all records are normal"),
+        (lambda: netclust.train(np.eye(3), seed=-1), "a seed is 0 or more"),
+        (lambda: netclust.train(np.eye(3), without=["q"]), "no attribute q"),
         (lambda: netclust.train(np.eye(3), tempo=3), "training parameters.*tempo"),
         (lambda: netclust.train(np.eye(3), holdout=7), "holdout must lie"),
         (lambda: as_table({"b": [1.0]}, schema=infer_schema({"a": np.zeros(2)})), "columns missing.*: a"),
@@ -108,14 +119,70 @@ def test_arrays_decide_otherwise_than_the_engine() -> None:
     model = netclust.train(frame, past.label, params=params, schema=schema, seed=3)
     assert model.fingerprint == netclust.train_network(past.table(), params, seed=3).fingerprint
     config = LinkerConfig.stream(referent_window=50, feedback="gold", delay=20)
-    verdicts = netclust.detect(model, pd.DataFrame(dict(today.columns)), today.label, config=config)
+    found = netclust.detect(model, pd.DataFrame(dict(today.columns)), today.label, config=config)
     linker = netclust.Linker(model, config)
     wanted = linker.process(model.encoding.encode(today.table(), linker.labels))
-    assert verdicts.score.tobytes() == wanted.score.tobytes()
-    shown = pd.DataFrame(netclust.verdict_columns(model, verdicts, linker.labels))
+    assert len(found) == 500
+    assert found.score.tobytes() == wanted.score.tobytes()
+    shown = pd.DataFrame(found.columns())
     assert set(shown["verdict"]) <= set(netclust.VERDICTS)
     assert (shown["score"] == wanted.score).all()
     assert shown["referent"][0] == wanted.referent(0)
+    row = int(np.argmax(found.anomalous))
+    assert found.explain(row).verdict == shown["verdict"][row]
+    with pytest.raises(InputError, match=r"no evidence was kept of record .*which='all'"):
+        found.explain(int(np.argmin(found.anomalous)))
+    with pytest.raises(InputError, match="record 0 has no label"):
+        netclust.detect(model, pd.DataFrame(dict(today.columns)), config=config)
+
+
+def test_a_model_file_is_not_taken_for_the_model(tmp_path: Path) -> None:
+    model = netclust.train({"a": np.arange(300.0)}, false_alarm_rate=0.1)
+    model.save(tmp_path / "model")
+    assert netclust.detect(tmp_path / "model", {"a": [5.0, 9e9]}).anomalous.tolist() == [False, True]
+
+
+def test_a_label_among_the_columns_is_scored() -> None:
+    frame = {"a": np.arange(300.0), "Label": np.where(np.arange(300) % 10, "normal", "scan")}
+    model = netclust.train(frame, reference_size=50, steps=5)
+    assert [a.name for a in model.encoding.schema.features] == ["a"]
+    assert model.encoding.labels == ("normal", "scan")
+    found = netclust.detect(model, {"a": [1.0], "label": ["a new name"]}, config=LinkerConfig.stream(feedback="gold"))
+    assert found.columns()["label"].tolist() in (["normal"], ["scan"], ["novel"])
+
+
+def test_another_word_for_normal_is_not_understood() -> None:
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(400, 2)), rng.normal(8, 1, size=(100, 2))])
+    for labels, normal in (([0] * 400 + [1] * 100, 0), ([False] * 400 + [True] * 100, False)):
+        model = netclust.train(X, labels, normal=normal, reference_size=50, steps=5)
+        assert netclust.detect(model, [[0.0, 0.0], [8.0, 8.0]]).anomalous.tolist() == [False, True]
+
+
+def test_explicit_parameters_are_dropped_without_labels() -> None:
+    model = netclust.train({"a": np.arange(500.0)}, params=TrainParams(false_alarm_rate=0.1))
+    assert model.calibration is not None
+    assert model.calibration.false_alarm_rate == 0.1
+    assert model.provenance.params["learner"] == "unlearned"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"n": np.int64(i), "b": np.bool_(i % 2)} for i in range(4)],
+        [{"n": Decimal(i), "b": bool(i % 2)} for i in range(4)],
+        [{"n": np.float32(i), "b": bool(i % 2)} for i in range(4)],
+    ],
+)
+def test_a_number_of_another_library_is_a_symbol(rows: Any) -> None:
+    table = as_table(rows)
+    assert [(a.name, a.kind) for a in table.schema.features] == [("n", "numeric"), ("b", "binary")]
+    assert table.num.tolist() == [[0], [1], [2], [3]]
+
+
+def test_mixed_rows_are_all_symbols() -> None:
+    table = as_table([[1, "a", True], [2, "b", False]])
+    assert [a.kind for a in table.schema.features] == ["numeric", "symbolic", "binary"]
 
 
 def test_a_warm_up_without_labels_raises_no_alarm() -> None:

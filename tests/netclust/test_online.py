@@ -43,7 +43,10 @@ def rows(seed: int, n: int) -> list[dict[str, Any]]:
 def test_cuts_change_the_state(seed: int, cuts: list[int], window: int) -> None:
     stream = rows(seed, 120)
     labels = [random.Random(seed + i).choice(["normal", "normal", "scan"]) for i in range(120)]
-    for make in (lambda: OnlineDetector(window, 12, 0.05), lambda: OnlineClusterer(window, 12)):
+    for make in (
+        lambda: OnlineDetector(window, min(12, window), 0.05),
+        lambda: OnlineClusterer(window, min(12, window)),
+    ):
         one, many = make(), make()
         for x, label in zip(stream, labels, strict=True):
             one.learn([x], [label])
@@ -102,9 +105,11 @@ def test_constant_or_empty_records_stop_it() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: OnlineDetector(window=1), "window and grace"),
+        (lambda: OnlineDetector(window=50, grace=51), "no more than the window"),
+        (lambda: OnlineDetector(grace=1), "grace is 2 or more"),
+        (lambda: OnlineDetector().learn([{}], []), "0 labels for 1 records"),
         (lambda: OnlineDetector(false_alarm_rate=0), "false-alarm rate"),
-        (lambda: OnlineClusterer(new_share=1), "new_share"),
+        (lambda: OnlineClusterer(stretch=0), "stretch"),
         (lambda: OnlineClusterer(radius=-1), "radius"),
         (lambda: OnlineClusterer(radius=float("nan")), "radius"),
     ],
@@ -123,6 +128,13 @@ def test_clusters_lose_their_numbers() -> None:
         if i >= 20:
             assert clusterer.predict([{"a": c} for c in centres]).tolist() == [0, 1, 2]
     assert clusterer.predict([{"a": 5000.0}])[0] == clusterer.clusters == 3
+
+
+def test_blobs_are_lumped_together_by_default() -> None:
+    rng = random.Random(5)
+    clusterer = OnlineClusterer(grace=60)
+    clusterer.learn([{"a": rng.gauss(50 * (i % 3), 1), "b": rng.gauss(0, 1)} for i in range(400)])
+    assert len({int(c) for c in clusterer.predict([{"a": 50.0 * k, "b": 0.0} for k in range(3)])}) == 3
 
 
 # river

@@ -9,10 +9,10 @@ import sys
 import netclust
 
 PUBLIC = [
-    "Batch", "Explanation", "InputError", "Linker", "LinkerConfig", "Model", "ModelError", "NetclustError",
+    "Batch", "Detection", "Explanation", "InputError", "Linker", "LinkerConfig", "Model", "ModelError", "NetclustError",
     "RecordReader", "Schema", "Table", "TrainParams", "VERDICTS", "Verdicts", "__version__", "as_table", "detect",
     "evaluate_network", "explain", "infer_schema", "load_params", "load_schema", "parse_schema", "read_table",
-    "simulate", "train", "train_network", "verdict_columns",
+    "simulate", "train", "train_network",
 ]  # fmt: skip
 
 

@@ -50,7 +50,14 @@ def test_the_false_alarm_rate_is_not_kept() -> None:
         assert (LinkNovelty(rate).fit(X).predict(Z) == -1).mean() == pytest.approx(rate, rel=0.5)
 
 
-@pytest.mark.parametrize("model", [LinkClassifier(learner="svm"), LinkNovelty(0.0)])
+@pytest.mark.parametrize(
+    "model", [LinkClassifier(learner="svm"), LinkClassifier("lsp", C=-1), LinkNovelty(0.0), LinkNovelty("a")]
+)
 def test_a_parameter_that_cannot_be_is_taken(model: Any) -> None:
     with pytest.raises(ValueError, match=r"learner is|lies between"):
         model.fit(np.eye(4), [0, 0, 1, 1])
+
+
+def test_doubled_rows_make_everything_novel() -> None:
+    X = np.repeat(np.random.default_rng(3).normal(size=(300, 2)), 2, axis=0)
+    assert (LinkNovelty(0.05).fit(X).predict(np.random.default_rng(4).normal(size=(500, 2))) == -1).mean() < 0.15
