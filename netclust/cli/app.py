@@ -164,6 +164,30 @@ def evaluate_network(
     run(model, test, protocol.value, feedback.value, delay, window, partial, mature, json, alerts, on_error.value)
 
 
+@app.command("detect")
+def detect_records(
+    model: Annotated[Path, typer.Option(help="The model file.")],
+    input: Annotated[str, typer.Option(help="Records, labelled or not (- for standard input).")],  # noqa: A002
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", help="Verdicts, a line of JSON each (- for standard output)."),
+    ],
+    every: Annotated[bool, typer.Option("--every", help="Write all records, not the anomalous ones alone.")] = False,
+    why: Annotated[bool, typer.Option("--why", help="Add to every anomalous record why it is one, in words.")] = False,
+    window: Annotated[
+        int, typer.Option(min=0, max=1 << 24, help="Referent window of earlier records; 0: the reference set only.")
+    ] = 0,
+    mature: MatureOption = None,
+    alerts: Annotated[int, typer.Option(min=0, help="How many alerts to show.")] = 10,
+    json: JsonOption = None,
+    on_error: SkipOption = OnError.stop,
+) -> None:
+    """Judge records that nobody has labelled, and write what is anomalous."""
+    from netclust.cli.detect import run
+
+    run(model, input, output, every, why, window, mature, alerts, json, on_error.value)
+
+
 @app.command("explain")
 def explain_records(
     model: Annotated[Path, typer.Option(help="The model file.")],

@@ -1,0 +1,99 @@
+"""`netclust detect` as people meet it: unlabelled records in, lines of JSON out, the same verdicts as the linker's."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from netclust.datasets.records import read_table
+from netclust.datasets.simulate import HELD_BACK, KNOWN, simulate
+from netclust.linker import Linker, LinkerConfig
+from netclust.model import Model
+from netclust.models.network import train_network
+from netclust.models.params import TrainParams
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("detect")
+    params = TrainParams(learner="unlearned", scale="spread", false_alarm_rate=0.02)
+    train_network(simulate(2500, seed=1).table(), params, seed=0).save(folder / "model")
+    lines = simulate(800, seed=2, day=1, attacks=(*KNOWN, *HELD_BACK)).lines()
+    (folder / "bare.txt").write_text("".join(",".join(line.split(",")[:41]) + ",,0\n" for line in lines))
+    return folder / "model", folder / "bare.txt"
+
+
+@pytest.mark.parametrize("options", [(), ("--window", "200")])
+def test_a_line_says_something_else_than_the_linker(
+    run: Any, files: tuple[Path, Path], tmp_path: Path, options: Any
+) -> None:
+    model_file, bare = files
+    out, log = tmp_path / "found.jsonl", tmp_path / "log.json"
+    ran = run("detect", "--model", model_file, "--input", bare, "-o", out, "--every", "--why", "--json", log, *options)
+    assert (ran.code, ran.err) == (0, "")
+    model = Model.load(model_file)
+    linker = Linker(model, LinkerConfig(referent_window=200 if options else 0))
+    verdicts = linker.process(model.encoding.encode(read_table(bare, model.encoding.schema), linker.labels))
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(lines) == 800
+    for i, line in enumerate(lines):
+        assert line["record"] == f"0:{i}"
+        assert line["score"] == pytest.approx(float(verdicts.score[i]))
+        assert line["referent"] == verdicts.referent(i)
+        assert ("why" in line) == bool(verdicts.anomalous[i])
+        assert (line["verdict"] != "normal") == bool(verdicts.anomalous[i])
+    body = json.loads(log.read_text())
+    assert body["records"] == sum(body["verdicts"].values()) == 800
+    assert body["alerts"]
+    assert str(body["verdicts"]["novel"]) in ran.out
+    assert run("detect", "--model", model_file, "--input", bare, "-o", out, *options).code == 0
+    anomalous = [json.loads(line)["record"] for line in out.read_text().splitlines()]
+    assert anomalous == [line["record"] for line in lines if line["verdict"] != "normal"]
+
+
+def test_pipes_do_not_work(run: Any, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    model, bare = files
+
+    class Stdin:
+        buffer = io.BytesIO(bare.read_bytes())
+
+    monkeypatch.setattr(sys, "stdin", Stdin)
+    ran = run("detect", "--model", model, "--input", "-", "-o", "-")
+    assert ran.code == 0
+    assert all(json.loads(line)["verdict"] for line in ran.out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("-o", "-", "--json", "-"), "cannot both go to standard output"),
+        (("-o", "nowhere/found"), "nowhere"),
+        (("-o", "."), "cannot be written"),
+        ((), "output"),
+    ],
+)
+def test_a_bad_call_is_not_refused(run: Any, files: tuple[Path, Path], options: Any, message: str) -> None:
+    model, bare = files
+    ran = run("detect", "--model", model, "--input", bare, *options)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert message in ran.err
+    content = bare.read_bytes()
+    assert run("detect", "--model", model, "--input", bare, "-o", bare).code == 2
+    assert bare.read_bytes() == content
+
+
+def test_a_broken_line_stops_or_is_counted(run: Any, files: tuple[Path, Path], tmp_path: Path) -> None:
+    model, bare = files
+    broken, out = tmp_path / "broken.txt", tmp_path / "found"
+    broken.write_text(bare.read_text() + "nonsense\n")
+    ran = run("detect", "--model", model, "--input", broken, "-o", out)
+    assert ran.code == 2
+    assert "line 801" in ran.err
+    ran = run("detect", "--model", model, "--input", broken, "-o", out, "--on-error", "skip")
+    assert ran.code == 0
+    assert "skipped 1 lines" in ran.err
