@@ -172,9 +172,10 @@ class Linker:
         for p, part in enumerate(self._parts):
             rows = np.flatnonzero(batch.key % count == p)
             found = Verdicts.empty(len(rows))
-            kernels.judge_records(
-                self._records(batch[rows]), self.model.scorer, self._refs, part.window, part.cursor, self._settings(p),
-                normal, self._acc, self._matches, _links(found),
+            kernels.link_records(
+                np.arange(len(rows)), self.tick, self._records(batch[rows]), self.model.scorer, self._refs,
+                part.window, part.clusters, part.cursor, self._settings(p, keep=False), normal, self._acc,
+                self._matches, _links(found),
             )  # fmt: skip
             for f in fields(Verdicts):
                 getattr(verdicts, f.name)[rows] = getattr(found, f.name)
@@ -247,7 +248,7 @@ class Linker:
                 if at >= len(index):
                     break
 
-    def _settings(self, p: int) -> kernels.Settings:
+    def _settings(self, p: int, *, keep: bool = True) -> kernels.Settings:
         c = self.config
         return kernels.Settings(
             referent_window=c.referent_window,
@@ -259,6 +260,7 @@ class Linker:
             classes=len(self.model.encoding.labels),
             partitions=c.partitions,
             partition=p,
+            keep=keep,
         )
 
     # Feedback

@@ -95,6 +95,7 @@ class Settings(NamedTuple):
     classes: int  # reference classes
     partitions: int
     partition: int
+    keep: bool  # False: judge only, as if nothing had come
 
 
 class Records(NamedTuple):
@@ -232,118 +233,6 @@ def best_members(
     return best_two(acc, members.side, lo, hi - lo)
 
 
-@inner
-def own_parts(codes: Any, scorer: Any, matches: Any) -> Any:
-    """(start, unary) of a record's values, and what it adds that a referent has the same ones, into `matches`."""
-    start = scorer.base
-    unary = scorer.base - scorer.base  # a float32 zero
-    for s in range(len(matches)):
-        value = scorer.offset[s] + codes[s]
-        start += scorer.own[value]
-        unary += scorer.other[value]
-        matches[s] = scorer.match[value]
-    return start, unary
-
-
-@inner
-def best_sides(
-    x: Any,
-    codes: Any,
-    start: Any,
-    matches: Any,
-    scorer: Any,
-    refs: Any,
-    win: Any,
-    cursor: Any,
-    conf: Any,
-    acc: Any,
-) -> Any:
-    """The best normal and the best other referent, (score, position) of each: references first, then the window."""
-    M = len(refs.label)
-    none: Any = np.int64(0)
-    normal, normal_at, other, other_at = best_members(x, codes, start, matches, scorer, refs, none, M, acc)
-    hi = cursor[END] - conf.gap
-    lo = max(hi - conf.referent_window, cursor[START])
-    if hi > lo and (not conf.whole or cursor[PUSHED] >= conf.referent_window + conf.gap):
-        n_best, n_at, o_best, o_at = best_members(x, codes, start, matches, scorer, win, lo, hi, acc)
-        if n_best > normal:  # references are older and win ties
-            normal, normal_at = n_best, M + n_at
-        if o_best > other:
-            other, other_at = o_best, M + o_at
-    return normal, normal_at, other, other_at
-
-
-@inner
-def best_arc(normal: Any, normal_at: Any, other: Any, other_at: Any, root: Any) -> Any:
-    """(score, position) of the winner, -1 for the root: root first, then oldest to newest."""
-    best, at = other, other_at
-    if normal > other or (normal == other and normal_at >= 0 and (other_at < 0 or normal_at < other_at)):
-        best, at = normal, normal_at
-    if at < 0 or root >= best:
-        best, at = root, np.int64(-1)
-    return best, at
-
-
-@inner
-def named(at: Any, refs: Any, win: Any) -> Any:
-    """(handle, label in force) of the referent at a position."""
-    M = len(refs.label)
-    if at < 0:
-        return np.int64(NOTHING), np.int32(-1)
-    if at < M:
-        return np.int64(-2 - at), refs.label[at]
-    return win.tick[at - M], win.label[at - M]
-
-
-@inner
-def tell(
-    i: Any,
-    best: Any,
-    at: Any,
-    cluster: Any,
-    normal: Any,
-    normal_at: Any,
-    other: Any,
-    other_at: Any,
-    root: Any,
-    refs: Any,
-    win: Any,
-    is_normal: Any,
-    out: Any,
-) -> Any:
-    """Write what was decided about record i; (label, its side, verdict, score)."""
-    M = len(refs.label)
-    label: Any = np.int64(NOVEL_LABEL)
-    via = VIA_ROOT
-    out.parent[i] = ROOT
-    if at >= 0:
-        out.parent[i], own = named(at, refs, win)
-        label = np.int64(own)
-        via = VIA_REFERENCE
-    if at >= M:
-        via = VIA_DESCENDANT if label == NOVEL_LABEL else VIA_WINDOW
-        out.parent_source[i] = win.source[at - M]
-        out.parent_seq[i] = win.seq[at - M]
-    own_side = side_of(label, is_normal)
-    verdict = NORMAL
-    if own_side != NORMAL_SIDE:
-        verdict = NOVEL if label == NOVEL_LABEL else KNOWN_ATTACK
-    score = np.float32(np.inf)
-    if normal_at >= 0:
-        score = max(other, root) - normal
-    out.verdict[i] = verdict
-    out.via[i] = via
-    out.label[i] = label
-    out.cluster[i] = cluster
-    out.score[i] = score
-    out.link[i] = best
-    out.normal[i] = normal
-    out.other[i] = other
-    out.normal_at[i], out.normal_label[i] = named(normal_at, refs, win)
-    out.other_at[i], out.other_label[i] = named(other_at, refs, win)
-    return label, own_side, verdict, score
-
-
 @kernel
 def link_records(
     index: Any,
@@ -362,35 +251,96 @@ def link_records(
 ) -> None:
     """Link the records `index` of a batch, in order, and append them to the window; a record sees the earlier ones.
 
-    The window's buffer must have room for them.
+    The window's buffer must have room for them. Without `conf.keep` each is judged by itself, and no state changes.
     """
     M = len(refs.label)
     kept = conf.referent_window + conf.gap
+    none: Any = np.int64(0)
     for i in index:
         tick = first_tick + i
         x = records.num[i]
         time = records.time[i]
-        if conf.delay >= 0:
+        if conf.keep and conf.delay >= 0:
             reveal(win, cursor, conf, is_normal)
-        if conf.mature_after >= 0 and time >= 0:
+        if conf.keep and conf.mature_after >= 0 and time >= 0:
             mature(win, clusters, cursor, conf, is_normal, time)
+        start = scorer.base
+        unary = scorer.base - scorer.base  # a float32 zero
         codes = records.code[i]
-        start, unary = own_parts(codes, scorer, matches)
-        normal, normal_at, other, other_at = best_sides(x, codes, start, matches, scorer, refs, win, cursor, conf, acc)
+        for s in range(len(matches)):
+            value = scorer.offset[s] + codes[s]
+            start += scorer.own[value]
+            unary += scorer.other[value]
+            matches[s] = scorer.match[value]
+
+        normal, normal_at, other, other_at = best_members(x, codes, start, matches, scorer, refs, none, M, acc)
+        hi = cursor[END] - conf.gap
+        lo = max(hi - conf.referent_window, cursor[START])
+        if hi > lo and (not conf.whole or cursor[PUSHED] >= kept):
+            n_best, n_at, o_best, o_at = best_members(x, codes, start, matches, scorer, win, lo, hi, acc)
+            if n_best > normal:  # references are older and win ties
+                normal, normal_at = n_best, M + n_at
+            if o_best > other:
+                other, other_at = o_best, M + o_at
+
         root = records.root[i]
-        best, at = best_arc(normal, normal_at, other, other_at, root)
-        event, origin = np.int64(-1), np.int64(ROOT)
+        best, at = other, other_at
+        if normal > other or (normal == other and normal_at >= 0 and (other_at < 0 or normal_at < other_at)):
+            best, at = normal, normal_at
+        if at < 0 or root >= best:
+            best, at = root, -1
+
+        label: Any = NOVEL_LABEL
+        parent: Any = np.int64(ROOT)
+        event = np.int64(-1)
+        origin = np.int64(ROOT)
         if at < 0:
-            cluster, slot = open_cluster(clusters, cursor, conf)
+            via = VIA_ROOT
+            cluster, slot = np.int64(-1), np.int64(0)
+            if conf.keep:
+                cluster, slot = open_cluster(clusters, cursor, conf)
         elif at < M:
+            label, via, parent = np.int64(refs.label[at]), VIA_REFERENCE, np.int64(-2 - at)
             cluster = slot = refs.cluster[at]
             event, origin = refs.event[at], refs.origin[at]
         else:
-            cluster, slot = win.cluster[at - M], win.slot[at - M]
-            event, origin = win.event[at - M], win.origin[at - M]
-        label, own_side, verdict, score = tell(
-            i, best, at, cluster, normal, normal_at, other, other_at, root, refs, win, is_normal, out
-        )
+            at -= M
+            label, via, parent = np.int64(win.label[at]), VIA_WINDOW, win.tick[at]
+            if label == NOVEL_LABEL:
+                via = VIA_DESCENDANT
+            cluster, slot = win.cluster[at], win.slot[at]
+            event, origin = win.event[at], win.origin[at]
+            out.parent_source[i] = win.source[at]
+            out.parent_seq[i] = win.seq[at]
+        own_side = side_of(label, is_normal)
+        verdict = NORMAL
+        if own_side != NORMAL_SIDE:
+            verdict = NOVEL if label == NOVEL_LABEL else KNOWN_ATTACK
+
+        score = np.float32(np.inf)
+        if normal_at >= 0:
+            score = max(other, root) - normal
+        out.verdict[i] = verdict
+        out.via[i] = via
+        out.label[i] = label
+        out.cluster[i] = cluster
+        out.score[i] = score
+        out.link[i] = best
+        out.normal[i] = normal
+        out.other[i] = other
+        out.parent[i] = parent
+        for where, into, label_into in (
+            (normal_at, out.normal_at, out.normal_label),
+            (other_at, out.other_at, out.other_label),
+        ):
+            if where < 0:
+                into[i], label_into[i] = NOTHING, -1
+            elif where < M:
+                into[i], label_into[i] = -2 - where, refs.label[where]
+            else:
+                into[i], label_into[i] = win.tick[where - M], win.label[where - M]
+        if not conf.keep:
+            continue
         summarise(clusters, cursor, cluster, slot, tick, time, score, label, verdict != NORMAL)
 
         if kept == 0:
@@ -420,29 +370,3 @@ def link_records(
             if win.trusted[cursor[START]]:
                 cursor[TRUSTED] -= 1
             cursor[START] += 1
-
-
-@kernel
-def judge_records(
-    records: Any,
-    scorer: Any,
-    refs: Any,
-    win: Any,
-    cursor: Any,
-    conf: Any,
-    is_normal: Any,
-    acc: Any,
-    matches: Any,
-    out: Any,
-) -> None:
-    """What each record of a batch would be linked to now, by itself: nothing is remembered, no cluster is opened."""
-    M = len(refs.label)
-    for i in range(len(records.num)):
-        x, codes, root = records.num[i], records.code[i], records.root[i]
-        start, _ = own_parts(codes, scorer, matches)
-        normal, normal_at, other, other_at = best_sides(x, codes, start, matches, scorer, refs, win, cursor, conf, acc)
-        best, at = best_arc(normal, normal_at, other, other_at, root)
-        cluster = np.int64(-1)
-        if at >= 0:
-            cluster = refs.cluster[at] if at < M else win.cluster[at - M]
-        tell(i, best, at, cluster, normal, normal_at, other, other_at, root, refs, win, is_normal, out)
