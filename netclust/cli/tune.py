@@ -138,7 +138,8 @@ def _shown(use: Use) -> list[str]:
 def _print(found: Tuning, use: Use, ended: str) -> None:
     columns = [trial.mean for trial in (found.trials[0], found.searched, found.best)]
     table(
-        f"{len(found.trials)} candidates in {found.seconds:.0f} s, {found.passes} passes: {ended}",
+        f"{len(found.trials)} candidates with {found.best.params.reference_size:,} referents in {found.seconds:.0f} s, "
+        f"{found.passes} passes: {ended}",
         ["mean over folds", "start", "search", "with its false-alarm rate"],
         [[_words(name), *(f"{mean[name]:.4f}" for mean in columns)] for name in _shown(use)],
     )
