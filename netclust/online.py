@@ -14,6 +14,7 @@ array([False,  True])
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -79,7 +80,7 @@ def distance_model(table: Table) -> Model:
     return Model(encoding, w, w, batch, rooted=False)
 
 
-class OnlineLinker:
+class OnlineLinker(ABC):
     """Remembers the last `window` records, and has a linker over them once there are `grace`."""
 
     def __init__(self, window: int = 1000, grace: int = 100) -> None:
@@ -93,10 +94,11 @@ class OnlineLinker:
         self._codes: list[dict[str, int]] = []
         self._built = 0
 
+    @abstractmethod
     def _build(self, table: Table) -> Linker:
         """A linker over what is remembered."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _note(self, verdicts: Verdicts, first: int) -> None:
         """What was decided about the last records that were learned, from `first` of the memory on."""
 
@@ -207,6 +209,9 @@ class OnlineDetector(OnlineLinker):
         best = np.maximum(verdicts.normal, verdicts.other)
         calibrated = whole.with_root(calibrate(best, rate, verdicts.anomalous))
         return Linker(calibrated, LinkerConfig(referent_window=self.window, label_delay=0))
+
+    def _note(self, verdicts: Verdicts, first: int) -> None:
+        """Nothing: what was said of a record counts, not what it was judged to be."""
 
     def scores(self, rows: Sequence[Mapping[Any, Any]]) -> NDArray[np.float64]:
         """Above 0 is anomalous; 0 before anything is known."""
