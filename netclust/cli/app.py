@@ -144,8 +144,19 @@ def train_network(
     run(file, output, params, seed, schema, false_alarm_rate, assume_normal, on_error.value, json)
 
 
+def _without_window(context: typer.Context, feedback: Feedback) -> None:
+    """Say which options do nothing when nothing but the reference set is linked to."""
+    if feedback is not Feedback.none:
+        return
+    for name in ("window", "delay", "mature"):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            typer.echo(f"--{name} is about window members: it does nothing with --feedback none", err=True)
+
+
 @evaluate.command("network")
 def evaluate_network(
+    context: typer.Context,
     model: Annotated[Path, typer.Option(help="The model file.")],
     test: Annotated[str, typer.Option(help="Labelled test records (- for standard input).")],
     protocol: ProtocolOption = Protocol.stream,
@@ -161,6 +172,7 @@ def evaluate_network(
     """Run a model over a labelled stream by a protocol, and print what it found and missed."""
     from netclust.cli.network import evaluate as run
 
+    _without_window(context, feedback)
     run(model, test, protocol.value, feedback.value, delay, window, partial, mature, json, alerts, on_error.value)
 
 
@@ -190,6 +202,7 @@ def detect_records(
 
 @app.command("explain")
 def explain_records(
+    context: typer.Context,
     model: Annotated[Path, typer.Option(help="The model file.")],
     test: Annotated[str, typer.Option(help="Records (- for standard input).")],
     record: Annotated[
@@ -208,6 +221,7 @@ def explain_records(
     """Say why a record got its verdict: what it is like, what it is unlike, and which attributes say so."""
     from netclust.cli.explain import run
 
+    _without_window(context, feedback)
     run(
         model, test, record, protocol.value, feedback.value, delay, window, partial, mature, top, json, on_error.value
     )  # fmt: skip

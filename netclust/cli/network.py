@@ -128,8 +128,6 @@ def evaluate(
     model = Model.load(model_path)
     reader = RecordReader(test, model.encoding.schema, on_error=on_error)
     load_kernels(reader.schema)  # before the clock starts
-    if feedback == "none" and mature is not None:
-        note("--mature is about window members: it does nothing with --feedback none")
     config = linker_config(protocol, feedback, delay, window, mature, whole=not partial)
     evaluation = evaluate_network(model, reader, config, where=test)
     if record_look("evaluate network", reader.sha256, rows=1, draws=1):

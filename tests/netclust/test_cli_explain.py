@@ -98,3 +98,12 @@ def test_labels_are_awaited_that_never_come(run: Any, files: tuple[Path, Path], 
     assert (ran.code, ran.out) == (2, "")
     assert "record 0 has no label, and --feedback gold waits for one" in ran.err
     assert run("explain", "--model", model, "--test", bare, "--record", 3).code == 0
+
+
+def test_an_option_that_does_nothing_is_taken_in_silence(run: Any, files: tuple[Path, Path]) -> None:
+    model, today = files
+    ran = run("explain", "--model", model, "--test", today, "--record", 3, "--window", 7, "--mature", 5)
+    assert ran.code == 0
+    assert [line.split()[0] for line in ran.err.splitlines()] == ["--window", "--mature"]
+    ran = run("evaluate", "network", "--model", model, "--test", today, "--delay", 7)
+    assert ran.err == "--delay is about window members: it does nothing with --feedback none\n"
