@@ -1,0 +1,533 @@
+"""The flow table: packets in, finished connections out, in a memory that does not grow.
+
+Connections lie in slots; an open-addressing table of slot numbers finds them by their normalised endpoints, protocol
+and VLAN. Three lists (attempts, idle, closed) hold them in the order in which they fall due, so that nothing is ever
+searched for what has timed out. When no slot is free the next one to fall due is finished early: first of the closed,
+then of the unanswered attempts, then the one that has been silent for longest.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netclust.kernels.decode import ACK, ARP, FIRST_BAD, ICMP, ICMPV6, SYN, TCP, UDP, is_echo
+from netclust.kernels.dialogue import read_dialogue
+from netclust.kernels.flow_layout import (
+    ACTIVE_NS,
+    ATTEMPT_LIST,
+    ATTEMPT_NS,
+    CLOCK_LEAPS,
+    CLOCK_STEPS,
+    CLOSE_NS,
+    CLOSED_LIST,
+    CONTENT,
+    DNS,
+    END_CLOCK,
+    END_CLOSED,
+    END_EVICTED,
+    END_INTERIM,
+    ESTABLISHED,
+    EVICTED,
+    FREE,
+    IDLE_LIST,
+    IDLE_NS,
+    INACTIVE,
+    LISTS,
+    NEXT_ID,
+    NO_APP,
+    NOW,
+    ORPHAN_FRAGMENTS,
+    PORT_REUSE,
+    REORDERED,
+    SEED,
+    SERVER_PORT,
+    STEP_NS,
+    STEPPING,
+    WRONG_FRAGMENTS,
+)
+from netclust.kernels.jit import inner, kernel
+from netclust.kernels.payload import mix, read_dns, read_hello
+from netclust.kernels.tcp import count_segment, is_over, next_states
+
+_NONE = -1
+_DAY_NS = 86_400 * 10**9
+_NOT_ECHO = 1 << 31  # keeps other ICMP messages apart from series of pings
+
+
+@kernel
+def track(
+    data: NDArray[np.uint8], packets: NDArray[Any], begin: int, until: int, flows: NDArray[Any],
+    sides: NDArray[Any], gaps: NDArray[np.uint32], names: NDArray[np.uint8], lines: NDArray[np.uint8],
+    chain: NDArray[np.int32], ends: NDArray[np.int32], buckets: NDArray[np.int32], free: NDArray[np.int32],
+    fragments: NDArray[Any], ports: NDArray[np.uint8], conf: NDArray[np.int64], state: NDArray[np.int64],
+    out_flows: NDArray[Any], out_sides: NDArray[Any], out_names: NDArray[np.uint8], scratch: NDArray[np.uint16],
+) -> tuple[int, int]:  # fmt: skip
+    """Follow packets from `begin` on, then let the traffic time come to `until` if that is later.
+
+    Gives the first packet that was not followed (all of them were if that is their number) and how many connections
+    were written; call again while the output is full.
+    """
+    room = len(out_flows) - 2  # one packet finishes two connections at most, besides those that fell due
+    done = 0
+    i = begin
+    while i <= len(packets):
+        last_round = i == len(packets)
+        now = until if last_round else packets[i].time
+        if not last_round and packets[i].status >= FIRST_BAD:
+            i += 1
+            continue
+        if not last_round and state[NOW] >= 0 and now < state[NOW] - conf[STEP_NS]:
+            state[STEPPING] = 1  # the clock was set back: what is open ends here
+        if state[STEPPING]:
+            done = _end_all(flows, sides, names, lines, chain, ends, buckets, free, state, out_flows, out_sides,
+                            out_names, done, room)  # fmt: skip
+            if done >= room:
+                return i, done
+            state[CLOCK_STEPS] += 1
+            state[STEPPING] = 0
+            state[NOW] = now
+        if now > state[NOW]:
+            if not last_round and state[NOW] >= 0 and now > state[NOW] + _DAY_NS:
+                state[CLOCK_LEAPS] += 1
+            done = _end_due(flows, sides, names, lines, chain, ends, buckets, free, conf, state, now, out_flows,
+                            out_sides, out_names, done, room)  # fmt: skip
+            if done >= room:
+                return i, done
+            state[NOW] = now
+        elif not last_round and now < state[NOW]:
+            state[REORDERED] += 1
+        if last_round:
+            return i, done
+        packet = packets[i]
+        if packet.fragment or packet.more:
+            _join_fragment(packet, fragments, conf, state)
+        if packet.proto in (ICMP, ICMPV6) and not is_echo(packet.proto, packet.icmp_type):
+            packet.sport = np.int64(packet.icmp_type) << 8 | packet.icmp_code
+            packet.vlan |= np.uint32(_NOT_ECHO)
+        if packet.proto in (ICMP, ICMPV6):
+            packet.dport = packet.sport
+        from_b = _after(packet)
+        code = _hash(packet, from_b, conf[SEED])
+        slot = _find(flows, buckets, packet, from_b, code)
+        if slot >= 0 and _is_reuse(flows[slot], sides, slot, from_b, packet):
+            state[PORT_REUSE] += 1
+            _finish(slot, END_CLOSED, state[NOW], flows, sides, names, lines, chain, ends, buckets, free, state,
+                    out_flows, out_sides, out_names, done)  # fmt: skip
+            done += 1
+            slot = _NONE
+        if slot < 0:
+            if state[FREE] == 0:
+                victim = ends[CLOSED_LIST, 0]
+                if victim < 0:
+                    victim = ends[ATTEMPT_LIST, 0]
+                if victim < 0:
+                    victim = ends[IDLE_LIST, 0]
+                state[EVICTED] += 1
+                _finish(victim, END_EVICTED, state[NOW], flows, sides, names, lines, chain, ends, buckets, free,
+                        state, out_flows, out_sides, out_names, done)  # fmt: skip
+                done += 1
+            slot = _begin(flows, sides, chain, ends, buckets, free, ports, state, packet, from_b, code)
+        flow = flows[slot]
+        if conf[ACTIVE_NS] > 0 and state[NOW] - flow.since >= conf[ACTIVE_NS]:
+            _write(slot, END_INTERIM, state[NOW], flows, sides, names, out_flows, out_sides, out_names, done)
+            done += 1
+            _next_part(flow, sides[slot, 0], sides[slot, 1], state[NOW], packet.time)
+        d = np.int64(from_b != flow.swapped)  # 0 from the originator, 1 from the responder
+        side = sides[slot, d]
+        _count(flow, side, packet)
+        fresh = np.int64(packet.payload_bytes)
+        if packet.proto == TCP and not packet.fragment:
+            fresh = _tcp(flow, side, gaps[slot, d], d == 0, packet)
+        elif d == 0:
+            flow.orig_state = ESTABLISHED
+        else:
+            flow.resp_state = ESTABLISHED
+        if conf[CONTENT] and packet.payload_here and (fresh > 0 or fresh == -1):
+            _look_inside(data, flow, side, packet, fresh, d == 0, names[slot], lines[slot, d], scratch)
+        flow.active = state[NOW]
+        _move(flows, chain, ends, slot, state[NOW])
+        i += 1
+    return i, done
+
+
+@inner
+def _after(packet: Any) -> bool:
+    """Whether the sender is the greater endpoint, which is called b."""
+    if packet.src_hi != packet.dst_hi:
+        return packet.src_hi > packet.dst_hi
+    if packet.src_lo != packet.dst_lo:
+        return packet.src_lo > packet.dst_lo
+    return packet.sport > packet.dport
+
+
+@inner
+def _hash(packet: Any, from_b: bool, seed: int) -> Any:
+    """The same for both directions; seeded, so that nobody can choose endpoints that collide."""
+    a_hi, a_lo, b_hi, b_lo = packet.src_hi, packet.src_lo, packet.dst_hi, packet.dst_lo
+    a_port, b_port = np.uint64(packet.sport), np.uint64(packet.dport)
+    if from_b:
+        a_hi, a_lo, b_hi, b_lo = b_hi, b_lo, a_hi, a_lo
+        a_port, b_port = b_port, a_port
+    h = mix(a_lo ^ np.uint64(seed))
+    h = mix(h ^ b_lo)
+    if packet.family == 6:
+        h = mix(h ^ a_hi)
+        h = mix(h ^ b_hi)
+    rest = a_port << np.uint64(48) | b_port << np.uint64(32) | np.uint64(packet.vlan)
+    return mix(h ^ rest ^ (np.uint64(packet.proto) << np.uint64(24)) ^ (np.uint64(packet.family) << np.uint64(40)))
+
+
+@inner
+def _find(flows: NDArray[Any], buckets: NDArray[np.int32], packet: Any, from_b: bool, code: Any) -> int:
+    mask = np.uint64(len(buckets) - 1)
+    at = code & mask
+    while buckets[at] >= 0:
+        flow = flows[buckets[at]]
+        if flow.hash == code and _same(flow, packet, from_b):
+            return np.int64(buckets[at])
+        at = (at + np.uint64(1)) & mask
+    return _NONE
+
+
+@inner
+def _same(flow: Any, packet: Any, from_b: bool) -> bool:
+    if flow.proto != packet.proto or flow.family != packet.family or flow.vlan != packet.vlan:
+        return False
+    if from_b:
+        return (flow.b_hi == packet.src_hi and flow.b_lo == packet.src_lo and flow.a_hi == packet.dst_hi
+                and flow.a_lo == packet.dst_lo and flow.b_port == packet.sport and flow.a_port == packet.dport)  # fmt: skip
+    return (flow.a_hi == packet.src_hi and flow.a_lo == packet.src_lo and flow.b_hi == packet.dst_hi
+            and flow.b_lo == packet.dst_lo and flow.a_port == packet.sport and flow.b_port == packet.dport)  # fmt: skip
+
+
+@inner
+def _is_reuse(flow: Any, sides: NDArray[Any], slot: int, from_b: bool, packet: Any) -> bool:
+    """A new SYN with another number on a connection that is over: the ports are used again."""
+    if packet.proto != TCP or packet.flags & (SYN | ACK) != SYN or flow.list != CLOSED_LIST:
+        return False
+    return packet.seq != sides[slot, np.int64(from_b != flow.swapped)].isn
+
+
+@inner
+def _begin(
+    flows: NDArray[Any], sides: NDArray[Any], chain: NDArray[np.int32], ends: NDArray[np.int32],
+    buckets: NDArray[np.int32], free: NDArray[np.int32], ports: NDArray[np.uint8], state: NDArray[np.int64],
+    packet: Any, from_b: bool, code: Any,
+) -> int:  # fmt: skip
+    """A slot for a new connection, entered in the table and in its list."""
+    state[FREE] -= 1
+    slot = np.int64(free[state[FREE]])
+    flow = flows[slot]
+    flow.hash, flow.vlan, flow.family, flow.proto = code, packet.vlan, packet.family, packet.proto
+    if from_b:
+        flow.a_hi, flow.a_lo, flow.b_hi, flow.b_lo = packet.dst_hi, packet.dst_lo, packet.src_hi, packet.src_lo
+        flow.a_port, flow.b_port = packet.dport, packet.sport
+    else:
+        flow.a_hi, flow.a_lo, flow.b_hi, flow.b_lo = packet.src_hi, packet.src_lo, packet.dst_hi, packet.dst_lo
+        flow.a_port, flow.b_port = packet.sport, packet.dport
+    flow.id = state[NEXT_ID]
+    state[NEXT_ID] += 1
+    flow.orig_state = flow.resp_state = flow.orig_before = flow.resp_before = INACTIVE
+    flow.icmp_type, flow.icmp_code = packet.icmp_type, packet.icmp_code
+    flow.part = 0
+    flow.command = flow.name_bytes = 0
+    flow.tls_hash = np.uint64(0)
+    flow.tls_version = flow.tls_ciphers = flow.tls_extensions = flow.tls_alpn = 0
+    for d in range(2):
+        side = sides[slot, d]
+        side.started = side.gaps = side.skip = side.ttl = 0
+        side.isn = side.low = side.high = 0
+        side.line = side.window = 0
+        _clear_side(side)
+    _clear_part(flow, state[NOW], packet.time)
+    row = 0 if packet.proto == TCP else 1
+    to_server = False
+    if packet.proto == TCP or packet.proto == UDP:
+        to_server = ports[row, packet.sport] & SERVER_PORT != 0 and ports[row, packet.dport] & SERVER_PORT == 0
+    if packet.proto == TCP and packet.flags & SYN:
+        to_server = packet.flags & ACK != 0
+    flow.swapped = from_b != to_server  # an answer comes first: its receiver began
+    server = packet.sport if to_server else packet.dport
+    flow.app = NO_APP
+    if packet.proto == TCP or packet.proto == UDP:
+        flow.app = ports[row, server] & (SERVER_PORT - 1)
+    is_attempt = packet.proto == TCP and packet.flags & (SYN | ACK) == SYN
+    _append(flows, chain, ends, slot, ATTEMPT_LIST if is_attempt else IDLE_LIST, state[NOW])
+    mask = np.uint64(len(buckets) - 1)
+    at = code & mask
+    while buckets[at] >= 0:
+        at = (at + np.uint64(1)) & mask
+    buckets[at] = slot
+    return slot
+
+
+@inner
+def _clear_side(side: Any) -> None:
+    side.packets = side.frame_bytes = side.ip_bytes = side.payload_bytes = 0
+    side.retransmitted_bytes = side.missed_bytes = side.last = 0
+    side.size_squares = side.gap_sum = side.gap_squares = side.gap_max = 0.0
+    side.size_min = side.size_max = side.retransmitted = side.out_of_order = 0
+    side.syn = side.fin = side.rst = side.psh = side.ack = side.urg = 0
+
+
+@inner
+def _clear_part(flow: Any, now: int, time: int) -> None:
+    flow.since, flow.first, flow.last = now, time, time
+    flow.gap_sum = flow.gap_squares = flow.gap_max = 0.0
+    flow.fragments = flow.wrong_fragments = flow.urgent = flow.dns_queries = flow.dns_failures = 0
+    flow.dns_length = flow.dns_type = 0
+    flow.dns_entropy = np.float32(0.0)
+    flow.hot = flow.num_failed_logins = flow.logged_in = flow.num_compromised = flow.root_shell = 0
+    flow.su_attempted = flow.num_root = flow.num_file_creations = flow.num_shells = flow.num_access_files = 0
+    flow.is_host_login = flow.is_guest_login = 0
+
+
+@inner
+def _next_part(flow: Any, orig: Any, resp: Any, now: int, time: int) -> None:
+    """Count anew behind an interim record; who is logged in stays so."""
+    flow.part += 1
+    logged_in, root, host, guest = flow.logged_in, flow.root_shell, flow.is_host_login, flow.is_guest_login
+    syn = orig.syn, resp.syn
+    _clear_part(flow, now, time)
+    _clear_side(orig)
+    _clear_side(resp)
+    orig.syn, resp.syn = min(syn[0], 1), min(syn[1], 1)
+    flow.logged_in, flow.root_shell, flow.is_host_login, flow.is_guest_login = logged_in, root, host, guest
+
+
+@inner
+def _count(flow: Any, side: Any, packet: Any) -> None:
+    """What every packet adds, whatever its protocol."""
+    time = packet.time
+    if side.packets:
+        gap = (time - side.last) * 1e-9
+        side.gap_sum += gap
+        side.gap_squares += gap * gap
+        side.gap_max = max(side.gap_max, gap)
+    elif side.ttl == 0:
+        side.ttl, side.window = packet.ttl, packet.window
+    if time != flow.last:
+        gap = (time - flow.last) * 1e-9
+        flow.gap_sum += gap
+        flow.gap_squares += gap * gap
+        flow.gap_max = max(flow.gap_max, gap)
+    side.last = time
+    flow.first, flow.last = min(flow.first, time), max(flow.last, time)
+    size = np.int64(packet.ip_bytes)
+    side.size_min = size if side.packets == 0 else min(side.size_min, size)
+    side.size_max = max(side.size_max, size)
+    side.size_squares += np.float64(size) * size
+    side.packets += 1
+    side.frame_bytes += packet.frame_bytes
+    side.ip_bytes += size
+    if packet.fragment or packet.more:
+        flow.fragments += 1
+        flow.wrong_fragments += packet.more >> 1
+    if packet.proto != TCP or packet.fragment:
+        side.payload_bytes += packet.payload_bytes
+
+
+@inner
+def _tcp(flow: Any, side: Any, gaps: NDArray[np.uint32], is_orig: bool, packet: Any) -> int:
+    flags = packet.flags
+    side.fin += flags & 1
+    side.syn += flags >> 1 & 1
+    side.rst += flags >> 2 & 1
+    side.psh += flags >> 3 & 1
+    side.ack += flags >> 4 & 1
+    side.urg += flags >> 5 & 1
+    flow.urgent += flags >> 5 & 1
+    size = np.int64(packet.payload_bytes)
+    fresh = 0
+    if not flags & 4:  # numbers in a reset are not to be trusted
+        fresh = count_segment(side, gaps, np.int64(packet.seq), flags & 2 != 0, size)
+    if is_orig:
+        states = next_states(flow.orig_state, flow.orig_before, flow.resp_state, flow.resp_before, True, flags, size)
+        flow.orig_state, flow.orig_before, flow.resp_state, flow.resp_before = states
+    else:
+        states = next_states(flow.resp_state, flow.resp_before, flow.orig_state, flow.orig_before, False, flags, size)
+        flow.resp_state, flow.resp_before, flow.orig_state, flow.orig_before = states
+    return fresh
+
+
+@inner
+def _look_inside(
+    data: NDArray[np.uint8], flow: Any, side: Any, packet: Any, fresh: int, is_orig: bool, name: NDArray[np.uint8],
+    line: NDArray[np.uint8], scratch: NDArray[np.uint16],
+) -> None:  # fmt: skip
+    at, end = packet.payload, packet.payload + packet.payload_here
+    if fresh > 0:
+        at += max(np.int64(packet.payload_bytes) - fresh, 0)
+    if flow.app == DNS:
+        if packet.proto == UDP and not packet.fragment:
+            read_dns(data, at, end, flow, name, scratch)
+        elif packet.proto == TCP:
+            read_dns(data, at + 2, end, flow, name, scratch)  # behind the message's length
+    elif flow.app != NO_APP:
+        if at < end and packet.proto == TCP:
+            read_dialogue(data, at, end, fresh == -1, is_orig, flow, side, line)
+    elif packet.proto == TCP and is_orig and flow.tls_version == 0 and side.payload_bytes == packet.payload_bytes:
+        read_hello(data, at, end, flow, name)
+
+
+@inner
+def _join_fragment(packet: Any, fragments: NDArray[Any], conf: NDArray[np.int64], state: NDArray[np.int64]) -> None:
+    """Later fragments get the ports of the first; what overlaps or is too long is wrong (its `more` gets bit 1)."""
+    h = mix(packet.src_lo ^ np.uint64(conf[SEED]))
+    h = mix(h ^ packet.dst_lo ^ mix(packet.src_hi ^ mix(packet.dst_hi)))
+    h = mix(h ^ np.uint64(packet.ident) ^ (np.uint64(packet.proto) << np.uint64(40)))
+    entry = fragments[h & np.uint64(len(fragments) - 1)]
+    size = np.int64(packet.payload_bytes) + packet.header_bytes
+    end = np.int64(packet.fragment) + size
+    wrong = end > 65_535 or (packet.more and size % 8 != 0)
+    if packet.fragment == 0:
+        entry.hash, entry.time, entry.end = h, state[NOW], end
+        entry.sport, entry.dport = packet.sport, packet.dport
+        entry.icmp_type, entry.icmp_code = packet.icmp_type, packet.icmp_code
+    elif entry.hash == h and state[NOW] - entry.time < conf[IDLE_NS]:
+        packet.sport, packet.dport = entry.sport, entry.dport
+        packet.icmp_type, packet.icmp_code = entry.icmp_type, entry.icmp_code
+        wrong = wrong or packet.fragment < entry.end
+        entry.end = max(entry.end, end)
+    else:
+        state[ORPHAN_FRAGMENTS] += 1
+    if wrong:
+        state[WRONG_FRAGMENTS] += 1
+        packet.more |= 2
+
+
+@inner
+def _append(
+    flows: NDArray[Any], chain: NDArray[np.int32], ends: NDArray[np.int32], slot: int, which: int, now: int
+) -> None:
+    """Put a flow at the end of a list."""
+    flows[slot].list, flows[slot].due_from = which, now
+    tail = ends[which, 1]
+    chain[slot, 0], chain[slot, 1] = tail, _NONE
+    if tail >= 0:
+        chain[tail, 1] = slot
+    else:
+        ends[which, 0] = slot
+    ends[which, 1] = slot
+
+
+@inner
+def _take_out(chain: NDArray[np.int32], ends: NDArray[np.int32], slot: int, which: int) -> None:
+    before, behind = chain[slot, 0], chain[slot, 1]
+    if before >= 0:
+        chain[before, 1] = behind
+    else:
+        ends[which, 0] = behind
+    if behind >= 0:
+        chain[behind, 0] = before
+    else:
+        ends[which, 1] = before
+
+
+@inner
+def _move(flows: NDArray[Any], chain: NDArray[np.int32], ends: NDArray[np.int32], slot: int, now: int) -> None:
+    """Where a flow belongs after a packet: an attempt and a closed one keep their place."""
+    flow = flows[slot]
+    which = flow.list
+    if which == CLOSED_LIST:
+        return
+    goal = IDLE_LIST
+    if flow.proto == TCP:
+        if is_over(flow.orig_state, flow.resp_state):
+            goal = CLOSED_LIST
+        elif which == ATTEMPT_LIST and flow.resp_state == INACTIVE:
+            return
+    if goal == which and ends[which, 1] == slot:
+        flow.due_from = now
+        return
+    _take_out(chain, ends, slot, which)
+    _append(flows, chain, ends, slot, goal, now)
+
+
+@inner
+def _end_due(
+    flows: NDArray[Any], sides: NDArray[Any], names: NDArray[np.uint8], lines: NDArray[np.uint8],
+    chain: NDArray[np.int32], ends: NDArray[np.int32], buckets: NDArray[np.int32], free: NDArray[np.int32],
+    conf: NDArray[np.int64], state: NDArray[np.int64], now: int, out_flows: NDArray[Any], out_sides: NDArray[Any],
+    out_names: NDArray[np.uint8], done: int, room: int,
+) -> int:  # fmt: skip
+    """Finish what falls due before `now`, in the order in which it does."""
+    while done < room:
+        first, due = _NONE, now
+        for which in range(LISTS):
+            slot = ends[which, 0]
+            if slot >= 0:
+                wait = conf[ATTEMPT_NS] if which == ATTEMPT_LIST else conf[IDLE_NS] if which == IDLE_LIST else conf[CLOSE_NS]
+                if flows[slot].due_from + wait < due:
+                    first, due = np.int64(slot), flows[slot].due_from + wait
+        if first < 0:
+            break
+        which = flows[first].list
+        reason = END_CLOSED if which == CLOSED_LIST else which + 1  # END_ATTEMPT, END_IDLE
+        _finish(first, reason, due, flows, sides, names, lines, chain, ends, buckets, free, state, out_flows,
+                out_sides, out_names, done)  # fmt: skip
+        done += 1
+    return done
+
+
+@inner
+def _end_all(
+    flows: NDArray[Any], sides: NDArray[Any], names: NDArray[np.uint8], lines: NDArray[np.uint8],
+    chain: NDArray[np.int32], ends: NDArray[np.int32], buckets: NDArray[np.int32], free: NDArray[np.int32],
+    state: NDArray[np.int64], out_flows: NDArray[Any], out_sides: NDArray[Any], out_names: NDArray[np.uint8],
+    done: int, room: int,
+) -> int:  # fmt: skip
+    """Finish everything, at the present traffic time."""
+    for which in (CLOSED_LIST, ATTEMPT_LIST, IDLE_LIST):
+        while ends[which, 0] >= 0 and done < room:
+            _finish(np.int64(ends[which, 0]), END_CLOCK, state[NOW], flows, sides, names, lines, chain, ends, buckets,
+                    free, state, out_flows, out_sides, out_names, done)  # fmt: skip
+            done += 1
+    return done
+
+
+@inner
+def _write(
+    slot: int, reason: int, time: int, flows: NDArray[Any], sides: NDArray[Any], names: NDArray[np.uint8],
+    out_flows: NDArray[Any], out_sides: NDArray[Any], out_names: NDArray[np.uint8], done: int,
+) -> None:  # fmt: skip
+    flow = flows[slot]
+    flow.end, flow.time = reason, time
+    out_flows[done] = flow
+    out_sides[done, 0] = sides[slot, 0]
+    out_sides[done, 1] = sides[slot, 1]
+    for k in range(names.shape[1]):
+        out_names[done, k] = names[slot, k] if k < flow.name_bytes else 0
+
+
+@inner
+def _finish(
+    slot: int, reason: int, time: int, flows: NDArray[Any], sides: NDArray[Any], names: NDArray[np.uint8],
+    lines: NDArray[np.uint8], chain: NDArray[np.int32], ends: NDArray[np.int32], buckets: NDArray[np.int32],
+    free: NDArray[np.int32], state: NDArray[np.int64], out_flows: NDArray[Any], out_sides: NDArray[Any],
+    out_names: NDArray[np.uint8], done: int,
+) -> None:  # fmt: skip
+    """Write a connection out and give its slot back; what was read of its dialogue is wiped."""
+    _write(slot, reason, time, flows, sides, names, out_flows, out_sides, out_names, done)
+    _take_out(chain, ends, slot, flows[slot].list)
+    if flows[slot].app != NO_APP:
+        lines[slot, :, :] = 0
+    free[state[FREE]] = slot
+    state[FREE] += 1
+    mask = np.uint64(len(buckets) - 1)
+    hole = flows[slot].hash & mask
+    while buckets[hole] != slot:
+        hole = (hole + np.uint64(1)) & mask
+    at = hole
+    while True:  # close the hole, so that no search stops short (backward shift)
+        at = (at + np.uint64(1)) & mask
+        if buckets[at] < 0:
+            break
+        home = flows[buckets[at]].hash & mask
+        if ((at - home) & mask) >= ((at - hole) & mask):
+            buckets[hole] = buckets[at]
+            hole = at
+    buckets[hole] = _NONE
