@@ -1,7 +1,8 @@
-"""Traffic attributes of a whole stream at once: over the last 2 seconds, and over the last 255 connections.
+"""Traffic attributes: over the last 2 seconds, and over the last 255 connections, kept up to date record by record.
 
-Every attribute is a count of earlier connections that share something with this one (host, service, source
-port), this one included, or such a count divided by another.
+Every attribute is a count of connections that share something with this one (host, service, source port), this one
+included, or such a count divided by another. What the definitions leave open was read off KDDTrain+: this record
+counts (where `count` is 1, `same_srv_rate` is always 1); S0 to S3 and SH are SYN errors, REJ and resets the others.
 
 >>> time = np.array([0, 1, 6, 7]) * 500_000_000
 >>> same = np.zeros(4, np.int64)
@@ -13,10 +14,13 @@ port), this one included, or such a count divided by another.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from netclust.kernels import traffic
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -24,68 +28,124 @@ Floats = NDArray[np.float64]
 SECONDS_WINDOW_NS = 2_000_000_000
 CONNECTIONS_WINDOW = 255
 MAX_COUNT = 511
-SYN_ERRORS = ("S0", "S1", "S2", "S3")
-REJECT_ERRORS = ("REJ", "RSTO", "RSTR", "RSTOS0")
+SYN_ERRORS = ("S0", "S1", "S2", "S3", "SH")
+REJECT_ERRORS = ("REJ", "RSTO", "RSTR", "RSTOS0", "RSTRH")
+NO_ERROR, SYN_ERROR, REJECT_ERROR = 0, 1, 2
+
+_HOST, _SERVICE, _PAIR, _HOST_PORT = range(4)
 
 
-class Peers:
-    """For each connection i: those with the same key among connections `first[i]` to i."""
+class SlidingCounts:
+    """Counts of keys over a time span (nanoseconds; 0 for none) of at most so many records.
 
-    def __init__(self, key: Ints, first: Ints) -> None:
-        """Keys are small enough that a key times the number of connections fits 64 bits."""
-        n = len(key)
-        self._order = np.argsort(key, kind="stable")
-        # Sorted by key, then by position: the peers of a connection are one run that ends at itself.
-        rank = np.empty(n, np.int64)
-        rank[self._order] = np.arange(n)
-        self._end = rank + 1
-        self._begin = np.searchsorted(key[self._order] * n + self._order, key * n + first)
-        self.count: Ints = self._end - self._begin
+    `parents` maps a column of keys to (column, 0 or 1): its distinct keys are counted there.
+    """
 
-    def rate(self, mask: NDArray[np.bool_]) -> Floats:
-        """Share of the peers for which the mask holds."""
-        below = np.concatenate(([0], np.cumsum(mask[self._order])))
-        return share(below[self._end] - below[self._begin], self.count)
+    def __init__(self, columns: int, span: int, longest: int, parents: dict[int, tuple[int, int]] | None = None) -> None:
+        self.span, self.longest = span, longest
+        slots = 1 << (2 * columns * (longest + 1)).bit_length()
+        self._parent = np.full((columns, 2), -1, np.int64)
+        for column, owner in (parents or {}).items():
+            self._parent[column] = owner
+        self._ring = (
+            np.zeros(longest + 1, np.int64),
+            np.zeros((longest + 1, columns), np.uint64),
+            np.zeros(longest + 1, np.uint8),
+        )
+        self._table = np.zeros(slots, np.uint64), np.zeros((slots, traffic.COUNTERS), np.int32)
+        self._state = np.zeros(traffic.STATES, np.int64)
+
+    @property
+    def dropped(self) -> int:
+        """Records that left the window before their time, for want of room."""
+        return int(self._state[traffic.DROPPED])
+
+    def add(self, time: Ints, keys: NDArray[np.uint64], klass: NDArray[np.uint8]) -> NDArray[np.int32]:
+        """Let records in, in order: [record, key, counter] as they stand after each."""
+        out = np.zeros((len(time), keys.shape[1], traffic.COUNTERS), np.int32)
+        traffic.count_window(
+            time, keys, klass, self._parent, self.span, self.longest, *self._ring, *self._table, self._state, out
+        )
+        return out
 
 
-def share(part: Ints, whole: Ints) -> Floats:
+def key_of(*parts: NDArray[Any], salt: int) -> NDArray[np.uint64]:
+    """One 64-bit key a record of whatever identifies something; `salt` keeps kinds of keys apart."""
+    words = np.stack([np.asarray(part).astype(np.uint64) for part in parts], axis=1)
+    out = np.zeros(len(words), np.uint64)
+    traffic.mix_keys(words, salt, out)
+    return out
+
+
+def share(part: NDArray[Any], whole: NDArray[Any]) -> Floats:
     """A rate as records carry it: rounded to two decimals."""
     return np.round(part / whole, 2)
+
+
+class TrafficCounts:
+    """The 19 traffic attributes of a stream of connections in the order in which they end."""
+
+    def __init__(self, longest: int = 1 << 17) -> None:
+        self.recent = SlidingCounts(3, SECONDS_WINDOW_NS, longest)
+        self.last = SlidingCounts(4, 0, CONNECTIONS_WINDOW)
+
+    def add(
+        self,
+        time: Ints,
+        *,
+        host: Sequence[NDArray[Any]],
+        service: NDArray[Any],
+        port: NDArray[Any],
+        error: NDArray[np.uint8],
+    ) -> dict[str, NDArray[Any]]:
+        """By name, in the order of the schema. A host is given by the words of its address."""
+        keys = np.stack(
+            [
+                key_of(*host, salt=_HOST),
+                key_of(service, salt=_SERVICE),
+                key_of(*host, service, salt=_PAIR),
+                key_of(*host, port, salt=_HOST_PORT),
+            ],
+            axis=1,
+        )
+        recent = self.recent.add(time, np.ascontiguousarray(keys[:, :3]), error)
+        last = self.last.add(time, keys, error)
+        host_count, service_count, both = (recent[:, k, traffic.ALL] for k in (_HOST, _SERVICE, _PAIR))
+        by_host, by_service = recent[:, _HOST], recent[:, _SERVICE]
+        attributes: dict[str, NDArray[Any]] = {
+            "count": np.minimum(host_count, MAX_COUNT),
+            "srv_count": np.minimum(service_count, MAX_COUNT),
+            "serror_rate": share(by_host[:, SYN_ERROR], host_count),
+            "srv_serror_rate": share(by_service[:, SYN_ERROR], service_count),
+            "rerror_rate": share(by_host[:, REJECT_ERROR], host_count),
+            "srv_rerror_rate": share(by_service[:, REJECT_ERROR], service_count),
+            "same_srv_rate": share(both, host_count),
+            "diff_srv_rate": share(host_count - both, host_count),
+            "srv_diff_host_rate": share(service_count - both, service_count),
+        }
+        host_count, service_count, both = (last[:, k, traffic.ALL] for k in (_HOST, _SERVICE, _PAIR))
+        by_host, by_service = last[:, _HOST], last[:, _SERVICE]
+        return attributes | {
+            "dst_host_count": host_count,
+            "dst_host_srv_count": service_count,
+            "dst_host_same_srv_rate": share(both, host_count),
+            "dst_host_diff_srv_rate": share(host_count - both, host_count),
+            "dst_host_same_src_port_rate": share(last[:, _HOST_PORT, traffic.ALL], host_count),
+            "dst_host_srv_diff_host_rate": share(service_count - both, service_count),
+            "dst_host_serror_rate": share(by_host[:, SYN_ERROR], host_count),
+            "dst_host_srv_serror_rate": share(by_service[:, SYN_ERROR], service_count),
+            "dst_host_rerror_rate": share(by_host[:, REJECT_ERROR], host_count),
+            "dst_host_srv_rerror_rate": share(by_service[:, REJECT_ERROR], service_count),
+        }
+
+
+def error_class(flag: NDArray[Any]) -> NDArray[np.uint8]:
+    """Which kind of failure a flag (a name) stands for."""
+    return np.where(np.isin(flag, SYN_ERRORS), SYN_ERROR, np.isin(flag, REJECT_ERRORS) * REJECT_ERROR).astype(np.uint8)
 
 
 def traffic_attributes(
     time: Ints, *, host: Ints, service: Ints, port: Ints, flag: NDArray[Any]
 ) -> dict[str, NDArray[Any]]:
     """The 19 traffic attributes of connections in time order, by name, in the order of the schema."""
-    n = len(time)
-    syn_error, reject_error = np.isin(flag, SYN_ERRORS), np.isin(flag, REJECT_ERRORS)
-    pair = host * (int(service.max(initial=0)) + 1) + service
-    host_port = host * 65536 + port
-
-    first = np.searchsorted(time, time - SECONDS_WINDOW_NS)
-    by_host, by_service, both = (Peers(key, first) for key in (host, service, pair))
-    last: dict[str, NDArray[Any]] = {
-        "count": np.minimum(by_host.count, MAX_COUNT),
-        "srv_count": np.minimum(by_service.count, MAX_COUNT),
-        "serror_rate": by_host.rate(syn_error),
-        "srv_serror_rate": by_service.rate(syn_error),
-        "rerror_rate": by_host.rate(reject_error),
-        "srv_rerror_rate": by_service.rate(reject_error),
-        "same_srv_rate": share(both.count, by_host.count),
-        "diff_srv_rate": share(by_host.count - both.count, by_host.count),
-        "srv_diff_host_rate": share(by_service.count - both.count, by_service.count),
-    }
-    first = np.maximum(np.arange(n) - CONNECTIONS_WINDOW + 1, 0)
-    by_host, by_service, both = (Peers(key, first) for key in (host, service, pair))
-    return last | {
-        "dst_host_count": by_host.count,
-        "dst_host_srv_count": by_service.count,
-        "dst_host_same_srv_rate": share(both.count, by_host.count),
-        "dst_host_diff_srv_rate": share(by_host.count - both.count, by_host.count),
-        "dst_host_same_src_port_rate": share(Peers(host_port, first).count, by_host.count),
-        "dst_host_srv_diff_host_rate": share(by_service.count - both.count, by_service.count),
-        "dst_host_serror_rate": by_host.rate(syn_error),
-        "dst_host_srv_serror_rate": by_service.rate(syn_error),
-        "dst_host_rerror_rate": by_host.rate(reject_error),
-        "dst_host_srv_rerror_rate": by_service.rate(reject_error),
-    }
+    return TrafficCounts().add(time, host=[host], service=service, port=port, error=error_class(flag))
