@@ -23,7 +23,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from netclust.errors import InputError
 
@@ -35,35 +35,74 @@ UNREADABLE = (
 )
 
 _GZIP, _XZ, _ZIP = b"\x1f\x8b", b"\xfd7zXZ\x00", (b"PK\x03\x04", b"PK\x05\x06")
+# A frame, or what parallel packers put before it.
+_ZSTD = (b"\x28\xb5\x2f\xfd", *(bytes([first, 0x2A, 0x4D, 0x18]) for first in range(0x50, 0x60)))
 _MAGIC_BYTES = 6
 _BLOCK_BYTES = 1 << 16
 _XZ_MEMORY = 256 << 20  # `xz -9` needs 65 MiB; a hostile header asks for 4 GiB
+_ZSTD_MEMORY = 128 << 20  # `zstd --long` needs this; a hostile header asks for 2 GiB
+_ZSTD_STEP = 2048  # a packed byte unpacks to 32 KiB at most, and one step's bytes are in memory at once
 _SPOOL_BYTES = 64 << 20  # a zip from a pipe is kept in memory up to here, then on disk
 _MAX_ZIP_BYTES = 4 << 30  # and is no longer than this
 
 
 @contextmanager
 def open_bytes(path: str | Path) -> Iterator[BinaryIO]:
-    """The unpacked bytes of a file (plain, gz, xz, or a zip with one file in it), or of standard input (`-`)."""
+    """The unpacked bytes of a file (plain, gz, xz, zst, or a zip with one file in it), or of standard input (`-`)."""
     with ExitStack() as stack:
         try:
             raw = _standard_input() if str(path) == STDIN else stack.enter_context(open(path, "rb"))
-            magic = raw.read(_MAGIC_BYTES)
-            if raw.seekable():
-                raw.seek(-len(magic), os.SEEK_CUR)
-            else:
-                raw = _buffered(_Again(magic, raw))
-            if magic.startswith(_GZIP):
-                stream = cast(BinaryIO, stack.enter_context(gzip.GzipFile(fileobj=raw)))
-            elif magic.startswith(_XZ):
-                stream = _buffered(_Unxz(raw))
-            elif magic.startswith(_ZIP):
-                stream = _open_zip(raw, str(path), stack)
-            else:
-                stream = raw
+            stream = _unpacked(raw, str(path), stack)
         except UNREADABLE as error:
             raise unreadable(path, error) from None
         yield stream
+
+
+def peek_bytes(path: str | Path, count: int) -> bytes:
+    """The first unpacked bytes, fewer if there are not so many; standard input can be read from its beginning after it.
+
+    Of a pipe only what has arrived is looked at, which is too little of a zip and of most zstd files: nothing is found.
+
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     _ = Path(file.name).write_bytes(b"hello")
+    ...     peek_bytes(file.name, 2)
+    b'he'
+    """
+    if str(path) != STDIN:
+        with open_bytes(path) as stream:
+            try:
+                return stream.read(count)
+            except UNREADABLE as error:
+                raise unreadable(path, error) from None
+    pipe = _standard_input()
+    seekable = pipe.seekable()
+    found, begin = b"", pipe.tell() if seekable else 0
+    with ExitStack() as stack:
+        if seekable:
+            stack.callback(pipe.seek, begin)
+        try:
+            arrived = pipe if seekable else io.BufferedReader(io.BytesIO(pipe.peek(_BLOCK_BYTES)))  # type: ignore[attr-defined]
+            stream = _unpacked(arrived, STDIN, stack)
+            while len(found) < count and (block := stream.read1(count - len(found))):  # type: ignore[attr-defined]
+                found += block
+        except (*UNREADABLE, InputError):
+            pass  # cut short, which is no wonder
+    return found
+
+
+def _unpacked(raw: BinaryIO, name: str, stack: ExitStack) -> BinaryIO:
+    magic = raw.read(_MAGIC_BYTES)
+    if raw.seekable():
+        raw.seek(-len(magic), os.SEEK_CUR)
+    else:
+        raw = _buffered(_Again(magic, raw))
+    if magic.startswith(_GZIP):
+        return cast(BinaryIO, stack.enter_context(gzip.GzipFile(fileobj=raw)))
+    if magic.startswith(_XZ):
+        return _buffered(_Unxz(raw))
+    if magic.startswith(_ZSTD):
+        return _buffered(_Unzstd(raw, name))
+    return _open_zip(raw, name, stack) if magic.startswith(_ZIP) else raw
 
 
 def unreadable(path: str | Path, error: BaseException) -> InputError:
@@ -115,6 +154,9 @@ class _Again(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
+    def fileno(self) -> int:
+        return self._rest.fileno()
+
     def readinto(self, out: memoryview) -> int:  # type: ignore[override]
         data = self._first[: len(out)] or self._rest.read1(len(out))  # type: ignore[attr-defined]
         self._first = self._first[len(data) :]
@@ -155,3 +197,44 @@ class _Unxz(io.RawIOBase):
 
     def _read(self) -> bytes:
         return cast(bytes, self._packed.read1(_BLOCK_BYTES))  # type: ignore[attr-defined]
+
+
+class _Unzstd(io.RawIOBase):
+    """Unpacked zstd, one frame or several, in bounded memory (its own reader takes a cut file for a whole one)."""
+
+    def __init__(self, packed: BinaryIO, name: str) -> None:
+        try:
+            import zstandard
+        except ImportError:
+            raise InputError(f"{name}: is packed by zstd, which needs: pip install netclust[zstd]") from None
+        self._packed = packed
+        self._module = zstandard
+        self._frame: Any = None
+        self._waiting = b""  # packed
+        self._unpacked = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, out: memoryview) -> int:  # type: ignore[override]
+        while not self._unpacked:
+            if not self._waiting:
+                self._waiting = cast(bytes, self._packed.read1(_BLOCK_BYTES))  # type: ignore[attr-defined]
+            if not self._waiting:
+                if self._frame is not None:
+                    raise EOFError("the end of the last zstd frame is missing")
+                return 0
+            if self._frame is None:
+                self._frame = self._module.ZstdDecompressor(max_window_size=_ZSTD_MEMORY).decompressobj()
+            step, self._waiting = self._waiting[:_ZSTD_STEP], self._waiting[_ZSTD_STEP:]
+            try:
+                self._unpacked = memoryview(self._frame.decompress(step))
+            except self._module.ZstdError as error:
+                raise ValueError(str(error)) from None
+            if self._frame.eof:
+                self._waiting = self._frame.unused_data + self._waiting
+                self._frame = None
+        count = min(len(out), len(self._unpacked))
+        out[:count] = self._unpacked[:count]
+        self._unpacked = self._unpacked[count:]
+        return count

@@ -41,7 +41,9 @@ class SlidingCounts:
     `parents` maps a column of keys to (column, 0 or 1): its distinct keys are counted there.
     """
 
-    def __init__(self, columns: int, span: int, longest: int, parents: dict[int, tuple[int, int]] | None = None) -> None:
+    def __init__(
+        self, columns: int, span: int, longest: int, parents: dict[int, tuple[int, int]] | None = None
+    ) -> None:
         self.span, self.longest = span, longest
         slots = 1 << (2 * columns * (longest + 1)).bit_length()
         self._parent = np.full((columns, 2), -1, np.int64)
@@ -79,7 +81,7 @@ def key_of(*parts: NDArray[Any], salt: int) -> NDArray[np.uint64]:
 
 def share(part: NDArray[Any], whole: NDArray[Any]) -> Floats:
     """A rate as records carry it: rounded to two decimals."""
-    return np.round(part / whole, 2)
+    return np.asarray(np.round(part / whole, 2))
 
 
 class TrafficCounts:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from netclust.datasets.traffic_counts import SlidingCounts, TrafficCounts, error_class, key_of, share
 from netclust.errors import InputError
 from netclust.kernels import decode, tcp, traffic
-from netclust.kernels.flow_layout import CONTENT_NAMES, END_NAMES, ESTABLISHED, RECORD
+from netclust.kernels.flow_layout import CONTENT_NAMES, END_NAMES, ESTABLISHED
 from netclust.schema import load_schema
 from netclust.stream.services import flow_services, icmp_services, kdd_services
 from netclust.table import MISSING, Table
@@ -30,12 +30,19 @@ __all__ = ["SCHEMAS", "Connections", "addresses", "context_columns"]
 
 SCHEMAS = ("kdd", "flow")
 _PROTOCOLS = ("", "tcp", "udp", "icmp", "arp", "sctp", "igmp", "gre", "esp", "ip")
-_PROTOCOL_NUMBERS = {
+PROTOCOL_NUMBERS = {
     decode.TCP: "tcp", decode.UDP: "udp", decode.ICMP: "icmp", decode.ICMPV6: "icmp", decode.ARP: "arp",
     decode.SCTP: "sctp", decode.IGMP: "igmp", decode.GRE: "gre", 50: "esp",
 }  # fmt: skip
 # KDDTrain+ goes no further, and these have no meaning beyond "some".
-_KDD_CAPS = {"wrong_fragment": 3, "urgent": 3, "su_attempted": 2, "root_shell": 1, "logged_in": 1, "num_failed_logins": 5}
+_KDD_CAPS = {
+    "wrong_fragment": 3,
+    "urgent": 3,
+    "su_attempted": 2,
+    "root_shell": 1,
+    "logged_in": 1,
+    "num_failed_logins": 5,
+}
 _FAILED_FLAGS = ("S0", "REJ", "RSTOS0", "RSTRH", "SH", "SHR")
 _FAN_OUT_NS = 60 * 10**9
 _FAN_OUT_RECORDS = 1 << 17
@@ -287,13 +294,13 @@ def _sizes(name: str, side: NDArray[Any]) -> Columns:
 def _spread(total: NDArray[Any], squares: NDArray[Any], n: NDArray[Any]) -> NDArray[np.float64]:
     """Standard deviation of n values from their sum and that of their squares."""
     mean = total / n
-    return np.sqrt(np.maximum(squares / n - mean * mean, 0.0))
+    return np.asarray(np.sqrt(np.maximum(squares / n - mean * mean, 0.0)))
 
 
 @cache
 def _protocol_table() -> NDArray[np.int32]:
     table = np.full(256, _PROTOCOLS.index("ip"), np.int32)
-    for number, name in _PROTOCOL_NUMBERS.items():
+    for number, name in PROTOCOL_NUMBERS.items():
         table[number] = _PROTOCOLS.index(name)
     return table
 
@@ -380,12 +387,12 @@ def _tls_codes(flow: NDArray[Any], name: NDArray[np.bytes_]) -> NDArray[np.objec
     codes = np.full(len(flow), "", object)
     for i in np.flatnonzero(flow["tls_version"]):
         f = flow[i]
-        version = {0x0304: "13", 0x0303: "12", 0x0302: "11", 0x0301: "10", 0x0300: "s3"}.get(int(f["tls_version"]), "00")
+        version = {0x0304: "13", 0x0303: "12", 0x0302: "11", 0x0301: "10", 0x0300: "s3"}.get(
+            int(f["tls_version"]), "00"
+        )
         alpn = bytes([int(f["tls_alpn"]) >> 8, int(f["tls_alpn"]) & 255]).decode("ascii", "replace")
         alpn = alpn if alpn.isalnum() else "00"
         counts = f"{min(int(f['tls_ciphers']), 99):02d}{min(int(f['tls_extensions']), 99):02d}"
         digest = f"{int(f['tls_hash']) & (1 << 48) - 1:012x}"
         codes[i] = f"t{version}{'d' if name[i] else 'i'}{counts}{alpn}_{digest}"
     return codes
-
-

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.kernels import decode, flow_layout as layout
+from netclust.kernels import decode
+from netclust.kernels import flow_layout as layout
 from netclust.kernels.flows import track
 from netclust.stream.packets import INDEX, PacketBlock
 from netclust.stream.services import app_ports
@@ -28,6 +29,7 @@ MAX_FLOWS = 1 << 24
 CHUNK_PACKETS = 4096  # decoded at a time: they stay in the processor's cache
 OUT_RECORDS = 4096
 FRAGMENT_SLOTS = 8192
+LIVE_NS = 3600 * 10**9
 FOREVER = np.iinfo(np.int64).max
 
 
@@ -100,11 +102,9 @@ class FlowTable:
             app_ports(),
         )
         self._packets = np.zeros(CHUNK_PACKETS, decode.PACKET)
-        self._out = (
-            np.zeros(OUT_RECORDS, layout.FLOW),
-            np.zeros((OUT_RECORDS, 2), layout.SIDE),
-            np.zeros((OUT_RECORDS, layout.NAME_BYTES), np.uint8),
-        )
+        flows, sides, _, names = self._table[:4]
+        self._words = tuple(array.view(np.uint64).reshape(max_flows, -1) for array in (flows, sides, names))
+        self._out = np.zeros(OUT_RECORDS, layout.RECORD)
         self._scratch = np.zeros(256, np.uint16)
 
     @property
@@ -141,7 +141,8 @@ class FlowTable:
             packets = self._packets[: len(index)]
             decode.decode_packets(block.data, index, self.tunnels, packets, self._counts)
             ended += self._track(block.data, packets, -1)
-        if block.now > self.now >= 0:
+        # A wall clock far ahead of the packets is none of theirs: an old capture is being followed.
+        if block.now > self.now and (self.now < 0 or block.now - self.now < LIVE_NS):
             ended += self._track(_NO_DATA, self._packets[:0], block.now)
         return np.concatenate(ended) if ended else np.empty(0, layout.RECORD)
 
@@ -161,21 +162,13 @@ class FlowTable:
         begin, more = 0, True
         while more:
             begin, done = track(
-                data, packets, begin, until, *self._table, self._conf, self._state, *self._out, self._scratch
-            )
+                data, packets, begin, until, *self._table, self._conf, self._state, self._words,
+                self._out.view(np.uint64).reshape(OUT_RECORDS, -1), self._scratch,
+            )  # fmt: skip
             if done:
-                ended.append(self._records(done))
+                ended.append(self._out[:done].copy())
             more = done >= OUT_RECORDS - 2
         return ended
-
-    def _records(self, n: int) -> NDArray[Any]:
-        flows, sides, names = self._out
-        records = np.empty(n, layout.RECORD)
-        records["time"] = flows["time"][:n]
-        records["flow"] = flows[:n]
-        records["orig"], records["resp"] = sides[:n, 0], sides[:n, 1]
-        records["name"] = names[:n].view(f"S{layout.NAME_BYTES}")[:, 0]
-        return records
 
 
 _NO_DATA = np.zeros(1, np.uint8)

@@ -76,8 +76,18 @@ class Peers(StrEnum):
     none = "none"
 
 
+class CaptureSchema(StrEnum):
+    """What connections of a capture are described by."""
+
+    kdd = "kdd"
+    flow = "flow"
+
+
 SchemaOption = Annotated[str, typer.Option(help="A built-in schema (kdd) or a schema file (.toml).")]
 SkipOption = Annotated[OnError, typer.Option(help="Stop at a line that cannot be read, or skip and count it.")]
+LabelsOption = Annotated[
+    Path | None, typer.Option(help="For a capture: a label file, addresses, ports and times to classes.")
+]
 JsonOption = Annotated[Path | None, typer.Option(help="Write the result as JSON to this file (- for standard output).")]
 SeedOption = Annotated[int, typer.Option(min=0, help="Seed of every random choice.")]
 # How a stream is run.
@@ -120,7 +130,9 @@ def _options(
 
 @train.command("network")
 def train_network(
-    file: Annotated[str, typer.Argument(help="Labelled records, in arrival order (- for standard input).")],
+    file: Annotated[
+        str, typer.Argument(help="Labelled records, in arrival order, or a capture (- for standard input).")
+    ],
     output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
     params: Annotated[
         str | None,
@@ -135,13 +147,14 @@ def train_network(
     assume_normal: Annotated[
         bool, typer.Option("--assume-normal", help="Take every record for normal, whatever its label: a warm-up.")
     ] = False,
+    labels: LabelsOption = None,
     on_error: SkipOption = OnError.stop,
     json: JsonOption = None,
 ) -> None:
     """Learn a similarity from labelled connection records and write a model file."""
     from netclust.cli.network import train as run
 
-    run(file, output, params, seed, schema, false_alarm_rate, assume_normal, on_error.value, json)
+    run(file, output, params, seed, schema, false_alarm_rate, assume_normal, labels, on_error.value, json)
 
 
 def _without_window(context: typer.Context, feedback: Feedback) -> None:
@@ -167,13 +180,17 @@ def evaluate_network(
     mature: MatureOption = None,
     json: JsonOption = None,
     alerts: Annotated[int, typer.Option(min=0, help="How many alerts to show.")] = 0,
+    labels: LabelsOption = None,
     on_error: SkipOption = OnError.stop,
 ) -> None:
     """Run a model over a labelled stream by a protocol, and print what it found and missed."""
     from netclust.cli.network import evaluate as run
 
     _without_window(context, feedback)
-    run(model, test, protocol.value, feedback.value, delay, window, partial, mature, json, alerts, on_error.value)
+    run(
+        model, test, protocol.value, feedback.value, delay, window, partial, mature, json, alerts, labels,
+        on_error.value,
+    )  # fmt: skip
 
 
 @app.command("detect")
@@ -198,6 +215,64 @@ def detect_records(
     from netclust.cli.detect import run
 
     run(model, input, output, every, why, window, mature, alerts, json, on_error.value)
+
+
+@app.command("flows")
+def flows(
+    captures: Annotated[
+        list[str] | None, typer.Argument(help="Captures (pcap, pcapng, packed or not), folders of them, or -.")
+    ] = None,
+    live: Annotated[list[str] | None, typer.Option(help="Capture from this interface; may be given again.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Records: .csv, .jsonl, .parquet, or - (CSV). Default: a summary only."),
+    ] = None,
+    schema: Annotated[CaptureSchema, typer.Option(help="Which attributes.")] = CaptureSchema.flow,
+    labels: LabelsOption = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on as the capture grows.")] = False,
+    bpf: Annotated[
+        str, typer.Option(help="Live: capture only what this filter lets through (tcpdump's language).")
+    ] = "",
+    promiscuous: Annotated[bool, typer.Option("--promiscuous", help="Live: also what is not addressed to us.")] = False,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Live: threads that share the packets.")] = 1,
+    seconds: Annotated[float | None, typer.Option(min=0, help="Stop after so many seconds.")] = None,
+    packets: Annotated[int | None, typer.Option(min=1, help="Stop after so many packets.")] = None,
+    dump: Annotated[Path | None, typer.Option(help="Live: also write the packets to this capture.")] = None,
+    attempt_timeout: Annotated[float, typer.Option(min=0, help="Seconds until an unanswered SYN is given up.")] = 5.0,
+    idle_timeout: Annotated[
+        float, typer.Option(min=0, help="Seconds of silence that end a connection; 0: none do.")
+    ] = 60.0,
+    active_timeout: Annotated[
+        float,
+        typer.Option(min=0, help="Seconds after which a connection that goes on gets an interim record; 0: none."),
+    ] = 300.0,
+    close_timeout: Annotated[float, typer.Option(min=0, help="Seconds to wait for stragglers of a closed one.")] = 1.0,
+    max_flows: Annotated[
+        int, typer.Option(help="How many connections are followed at once: fixes the memory.")
+    ] = 131_072,
+    tunnels: Annotated[bool, typer.Option("--tunnels", help="Look into GRE, VXLAN and IP in IP.")] = False,
+    json: JsonOption = None,
+) -> None:
+    """Turn captures or live traffic into connection records."""
+    from netclust.cli.flows import Live
+    from netclust.cli.flows import run as run_flows
+    from netclust.stream.flow_table import FlowTimeouts
+
+    run_flows(
+        captures or [],
+        Live(
+            interfaces=live or [], promiscuous=promiscuous, bpf=bpf, workers=workers, seconds=seconds,
+            packets=packets, dump=dump,
+        ),
+        output,
+        schema.value,
+        labels,
+        follow,
+        FlowTimeouts(attempt=attempt_timeout, idle=idle_timeout, active=active_timeout, close=close_timeout),
+        max_flows,
+        tunnels,
+        json,
+    )  # fmt: skip
 
 
 @app.command("explain")

@@ -14,7 +14,7 @@ import numpy as np
 from netclust.batch import NO_TIME, Batch
 from netclust.cli.network import data_of, report_skipped
 from netclust.cli.output import check_folders, check_not_input, note, result, say, table, write_json
-from netclust.datasets.records import OnError, RecordReader, load_kernels
+from netclust.datasets.records import OnError, load_kernels
 from netclust.errors import InputError
 from netclust.evidence import Evidence
 from netclust.explanation import explain
@@ -22,6 +22,7 @@ from netclust.linker import Linker, LinkerConfig
 from netclust.model import Model
 from netclust.models.looks import TEST_SETS, find_ledger, record_look
 from netclust.stream.alerts import alerts_of
+from netclust.stream.capture_reader import open_records
 from netclust.verdicts import VERDICTS, VIAS, Verdicts
 
 
@@ -46,7 +47,7 @@ def run(
     if mature is not None and not window:
         note("--mature is about window members: it does nothing without a --window")
     linker = Linker(model, LinkerConfig(referent_window=window, mature_after=mature))
-    reader = RecordReader(given, model.encoding.schema, on_error=on_error)
+    reader = open_records(given, model.encoding.schema, on_error=on_error)
     load_kernels(reader.schema)
     counts: Counter[str] = Counter()
     with _sink(output) as sink:

@@ -10,13 +10,14 @@ import msgspec
 
 from netclust.cli.network import data_of, report_skipped, stream_facts
 from netclust.cli.output import check_folders, check_not_input, note, printable, result, say, write_json
-from netclust.datasets.records import OnError, RecordReader
+from netclust.datasets.records import OnError
 from netclust.errors import InputError
 from netclust.explanation import Explanation, explain
 from netclust.linker import Feedback, Linker
 from netclust.model import Model
 from netclust.models.evaluation import Protocol, linker_config
 from netclust.models.looks import TEST_SETS, find_ledger, record_look
+from netclust.stream.capture_reader import TableReader, open_records
 
 
 def run(
@@ -38,7 +39,7 @@ def run(
     check_not_input(test, json)
     model = Model.load(model_path)
     linker = Linker(model, linker_config(protocol, feedback, delay, window, mature, whole=not partial))
-    reader = RecordReader(test, model.encoding.schema, on_error=on_error)
+    reader = open_records(test, model.encoding.schema, on_error=on_error)
     found = _explanations(linker, reader, set(records), test)
     report_skipped(reader)
     if missing := sorted(set(records) - set(found)):
@@ -53,7 +54,7 @@ def run(
     write_json(json, result(["explain"], body, seed=model.provenance.seed, data=data_of(model, test, reader)))
 
 
-def _explanations(linker: Linker, reader: RecordReader, wanted: set[int], where: str) -> dict[int, Explanation]:
+def _explanations(linker: Linker, reader: TableReader, wanted: set[int], where: str) -> dict[int, Explanation]:
     """By arrival number. Read to the end all the same: the checksum is that of the file."""
     found: dict[int, Explanation] = {}
     for table in reader:

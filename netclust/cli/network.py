@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from netclust.cli.output import check_folders, check_not_input, note, percent, progress, result, say, table, write_json
-from netclust.datasets.records import OnError, RecordReader, load_kernels
+from netclust.datasets.records import OnError, load_kernels
 from netclust.errors import InputError
 from netclust.learners.stream import EpochReport
 from netclust.linker import Feedback
@@ -23,6 +23,7 @@ from netclust.models.network import taken_for_normal, train_network
 from netclust.models.params import TrainParams, load_params
 from netclust.schema import load_schema
 from netclust.stream.alerts import alerts_of
+from netclust.stream.capture_reader import TableReader, open_records
 from netclust.table import concat_tables
 from netclust.verdicts import VERDICTS
 
@@ -35,6 +36,7 @@ def train(
     schema: str,
     false_alarm_rate: float | None,
     assume_normal: bool,
+    labels: Path | None,
     on_error: OnError,
     json: Path | None,
 ) -> None:
@@ -45,7 +47,7 @@ def train(
     if false_alarm_rate is not None:
         chosen = msgspec.structs.replace(chosen, false_alarm_rate=false_alarm_rate)
         chosen.__post_init__()
-    reader = RecordReader(file, load_schema(schema), on_error=on_error)
+    reader = open_records(file, load_schema(schema), on_error=on_error, labels=labels)
     records = concat_tables(list(reader))
     report_skipped(reader)
     if assume_normal:
@@ -120,13 +122,14 @@ def evaluate(
     mature: float | None,
     json: Path | None,
     alerts: int,
+    labels: Path | None,
     on_error: OnError,
 ) -> None:
     """Link the test records and print the metrics."""
     check_folders(json)
     check_not_input(test, json)
     model = Model.load(model_path)
-    reader = RecordReader(test, model.encoding.schema, on_error=on_error)
+    reader = open_records(test, model.encoding.schema, on_error=on_error, labels=labels)
     load_kernels(reader.schema)  # before the clock starts
     config = linker_config(protocol, feedback, delay, window, mature, whole=not partial)
     evaluation = evaluate_network(model, reader, config, where=test)
@@ -155,7 +158,7 @@ def stream_facts(
     window: int,
     partial: bool,
     mature: float | None,
-    reader: RecordReader,
+    reader: TableReader,
 ) -> dict[str, Any]:
     """How a stream was run, for its result."""
     return {
@@ -170,16 +173,18 @@ def stream_facts(
     }
 
 
-def data_of(model: Model, test: str, reader: RecordReader) -> dict[str, str]:
+def data_of(model: Model, test: str, reader: TableReader) -> dict[str, str]:
     """Checksums by file; the test file last: where both have the same name, its checksum is the one that counts."""
     return {model.provenance.data: model.provenance.sha256, Path(test).name: reader.sha256}
 
 
-def report_skipped(reader: RecordReader) -> None:
+def report_skipped(reader: TableReader) -> None:
     """Say what was passed over."""
     if reader.skipped:
         counts = ", ".join(f"{n} {reason}" for reason, n in sorted(reader.skipped.items()))
-        note(f"skipped {sum(reader.skipped.values())} lines ({counts}), the first: {reader.first_skipped}")
+        what = "lines" if reader.first_skipped else "packets"
+        first = f", the first: {reader.first_skipped}" if reader.first_skipped else ""
+        note(f"skipped {sum(reader.skipped.values())} {what} ({counts}){first}")
 
 
 def print_evaluation(evaluation: Evaluation, metrics: dict[str, Any], how: str) -> None:

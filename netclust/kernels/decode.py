@@ -152,7 +152,7 @@ def _frame(data: NDArray[np.uint8], at: int, here: int, wire: int, link: int, tu
 def _network(
     data: NDArray[np.uint8], at: int, here: int, wire: int, kind: int, tunnels: bool, packet: Any
 ) -> tuple[int, int, int]:
-    """Tags, then IP or ARP. The status, and where a tunnel's inside begins and of what kind it is; -1 if there is none."""
+    """Tags, then IP or ARP. The status; where a tunnel's inside begins (-1: there is none) and of what kind it is."""
     tags = 0
     while kind in (0x8100, 0x88A8, 0x9100):
         if at + 4 > here:
@@ -199,9 +199,7 @@ def _arp(data: NDArray[np.uint8], at: int, here: int, wire: int, packet: Any) ->
 
 
 @inner
-def _ipv4(
-    data: NDArray[np.uint8], at: int, here: int, wire: int, tunnels: bool, packet: Any
-) -> tuple[int, int, int]:
+def _ipv4(data: NDArray[np.uint8], at: int, here: int, wire: int, tunnels: bool, packet: Any) -> tuple[int, int, int]:
     if at + 20 > here:
         return _short(here, wire), -1, 0
     header = np.int64(data[at] & 0x0F) * 4
@@ -228,9 +226,7 @@ def _ipv4(
 
 
 @inner
-def _ipv6(
-    data: NDArray[np.uint8], at: int, here: int, wire: int, tunnels: bool, packet: Any
-) -> tuple[int, int, int]:
+def _ipv6(data: NDArray[np.uint8], at: int, here: int, wire: int, tunnels: bool, packet: Any) -> tuple[int, int, int]:
     if at + 40 > here:
         return _short(here, wire), -1, 0
     if data[at] >> 4 != 6:

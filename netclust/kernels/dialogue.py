@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.kernels.flow_layout import FTP, HTTP, IMAP, LINE_BYTES, POP3, SMTP, TELNET
+from netclust.kernels.flow_layout import FTP, HTTP, LINE_BYTES, POP3, SMTP, TELNET
 from netclust.kernels.jit import inner
 
 
@@ -26,7 +26,9 @@ _SYSTEM_PLACES = _words("/bin", "/sbin", "/usr/bin", "/etc", "/dev", "/lib", "sy
 _FILE_COMMANDS = _words("stor ", "appe ", "stou ", "mkd ", "xmkd ")
 _SHELLS = _words("/bin/sh", "/bin/bash", "/bin/csh", "/bin/ksh", "/bin/zsh", "cmd.exe", "powershell", "site exec")
 _MAKES_FILES = _words("touch ", "mkdir ", "cp ", "mv ", "vi ", "ftp ", "wget ", "curl ", "tar ", "gcc ", "cc ", " > ")
-_LOGIN_FAILED = _words("login incorrect", "incorrect password", "authentication failure", "login failed", "access denied")
+_LOGIN_FAILED = _words(
+    "login incorrect", "incorrect password", "authentication failure", "login failed", "access denied"
+)
 _LOGIN_DONE = _words("last login", "welcome to", "logged in")
 _PROBES = _words("expn ", "vrfy ", "debug", "wiz")
 _WEB_TRICKS = _words(
@@ -202,7 +204,9 @@ def _mailbox(line: NDArray[np.uint8], size: int, from_orig: bool, flow: Any) -> 
         word = 0  # behind the tag
         while word < size and line[word] != 32:
             word += 1
-        is_login = word + 6 < size and _lower(np.int64(line[word + 1])) == 108 and _lower(np.int64(line[word + 2])) == 111
+        is_login = (
+            word + 6 < size and _lower(np.int64(line[word + 1])) == 108 and _lower(np.int64(line[word + 2])) == 111
+        )
         flow.command = _LOGIN if is_login and _lower(np.int64(line[word + 4])) == 105 else 0
         return
     if not flow.command:

@@ -1,4 +1,4 @@
-"""How a connection lies in memory: what both directions share (FLOW), what each counts (SIDE), and the table's settings."""
+"""How a connection lies in memory: what both directions share (FLOW), what each counts (SIDE), the table's settings."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ SERVER_PORT = 128  # this bit of a port's entry: a service listens there
 SEED, ATTEMPT_NS, IDLE_NS, CLOSE_NS, ACTIVE_NS, STEP_NS, CONTENT, SETTINGS = range(8)
 (
     NOW, FREE, NEXT_ID, EVICTED, ORPHAN_FRAGMENTS, WRONG_FRAGMENTS, CLOCK_STEPS, CLOCK_LEAPS, REORDERED, PORT_REUSE,
-    STEPPING, STATES,
-) = range(12)  # fmt: skip
+    STEPPING, DUE, STATES,
+) = range(13)  # fmt: skip
 
 NAME_BYTES = 64  # of a server's name or a query's that are kept
 LINE_BYTES = 128  # of an unfinished line of a dialogue

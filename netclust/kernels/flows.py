@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.kernels.decode import ACK, ARP, FIRST_BAD, ICMP, ICMPV6, SYN, TCP, UDP, is_echo
+from netclust.kernels.decode import ACK, FIRST_BAD, ICMP, ICMPV6, RST, SYN, TCP, UDP, is_echo
 from netclust.kernels.dialogue import read_dialogue
 from netclust.kernels.flow_layout import (
     ACTIVE_NS,
@@ -25,6 +25,7 @@ from netclust.kernels.flow_layout import (
     CLOSED_LIST,
     CONTENT,
     DNS,
+    DUE,
     END_CLOCK,
     END_CLOSED,
     END_EVICTED,
@@ -50,9 +51,10 @@ from netclust.kernels.flow_layout import (
 )
 from netclust.kernels.jit import inner, kernel
 from netclust.kernels.payload import mix, read_dns, read_hello
-from netclust.kernels.tcp import count_segment, is_over, next_states
+from netclust.kernels.tcp import BROKEN, SEE_GAPS, count_in_order, count_out_of_order, is_over, next_states
 
 _NONE = -1
+_NEVER = np.iinfo(np.int64).max
 _DAY_NS = 86_400 * 10**9
 _NOT_ECHO = 1 << 31  # keeps other ICMP messages apart from series of pings
 
@@ -63,14 +65,16 @@ def track(
     sides: NDArray[Any], gaps: NDArray[np.uint32], names: NDArray[np.uint8], lines: NDArray[np.uint8],
     chain: NDArray[np.int32], ends: NDArray[np.int32], buckets: NDArray[np.int32], free: NDArray[np.int32],
     fragments: NDArray[Any], ports: NDArray[np.uint8], conf: NDArray[np.int64], state: NDArray[np.int64],
-    out_flows: NDArray[Any], out_sides: NDArray[Any], out_names: NDArray[np.uint8], scratch: NDArray[np.uint16],
+    words: tuple[NDArray[np.uint64], ...], out: NDArray[np.uint64], scratch: NDArray[np.uint16],
 ) -> tuple[int, int]:  # fmt: skip
     """Follow packets from `begin` on, then let the traffic time come to `until` if that is later.
 
     Gives the first packet that was not followed (all of them were if that is their number) and how many connections
-    were written; call again while the output is full.
+    were written; call again while the output is full. `words` are flows, sides and names as 64-bit words, `out` too:
+    a row of it is a RECORD.
     """
-    room = len(out_flows) - 2  # one packet finishes two connections at most, besides those that fell due
+    flow_words, side_words, name_words = words
+    room = len(out) - 2  # one packet finishes two connections at most, besides those that fell due
     done = 0
     i = begin
     while i <= len(packets):
@@ -82,8 +86,8 @@ def track(
         if not last_round and state[NOW] >= 0 and now < state[NOW] - conf[STEP_NS]:
             state[STEPPING] = 1  # the clock was set back: what is open ends here
         if state[STEPPING]:
-            done = _end_all(flows, sides, names, lines, chain, ends, buckets, free, state, out_flows, out_sides,
-                            out_names, done, room)  # fmt: skip
+            done = _end_all(flows, flow_words, side_words, name_words, lines, chain, ends, buckets, free, state, out,
+                            done, room)  # fmt: skip
             if done >= room:
                 return i, done
             state[CLOCK_STEPS] += 1
@@ -92,10 +96,11 @@ def track(
         if now > state[NOW]:
             if not last_round and state[NOW] >= 0 and now > state[NOW] + _DAY_NS:
                 state[CLOCK_LEAPS] += 1
-            done = _end_due(flows, sides, names, lines, chain, ends, buckets, free, conf, state, now, out_flows,
-                            out_sides, out_names, done, room)  # fmt: skip
-            if done >= room:
-                return i, done
+            if now > state[DUE]:
+                done = _end_due(flows, flow_words, side_words, name_words, lines, chain, ends, buckets, free, conf,
+                                state, now, out, done, room)  # fmt: skip
+                if done >= room:
+                    return i, done
             state[NOW] = now
         elif not last_round and now < state[NOW]:
             state[REORDERED] += 1
@@ -114,8 +119,8 @@ def track(
         slot = _find(flows, buckets, packet, from_b, code)
         if slot >= 0 and _is_reuse(flows[slot], sides, slot, from_b, packet):
             state[PORT_REUSE] += 1
-            _finish(slot, END_CLOSED, state[NOW], flows, sides, names, lines, chain, ends, buckets, free, state,
-                    out_flows, out_sides, out_names, done)  # fmt: skip
+            _finish(slot, END_CLOSED, state[NOW], flows, flow_words, side_words, name_words, lines, chain, ends,
+                    buckets, free, state, out, done)  # fmt: skip
             done += 1
             slot = _NONE
         if slot < 0:
@@ -126,13 +131,13 @@ def track(
                 if victim < 0:
                     victim = ends[IDLE_LIST, 0]
                 state[EVICTED] += 1
-                _finish(victim, END_EVICTED, state[NOW], flows, sides, names, lines, chain, ends, buckets, free,
-                        state, out_flows, out_sides, out_names, done)  # fmt: skip
+                _finish(victim, END_EVICTED, state[NOW], flows, flow_words, side_words, name_words, lines, chain, ends,
+                        buckets, free, state, out, done)  # fmt: skip
                 done += 1
-            slot = _begin(flows, sides, chain, ends, buckets, free, ports, state, packet, from_b, code)
+            slot = _begin(flows, sides, chain, ends, buckets, free, ports, conf, state, packet, from_b, code)
         flow = flows[slot]
         if conf[ACTIVE_NS] > 0 and state[NOW] - flow.since >= conf[ACTIVE_NS]:
-            _write(slot, END_INTERIM, state[NOW], flows, sides, names, out_flows, out_sides, out_names, done)
+            _write(slot, END_INTERIM, state[NOW], flows, flow_words, side_words, name_words, out, done)
             done += 1
             _next_part(flow, sides[slot, 0], sides[slot, 1], state[NOW], packet.time)
         d = np.int64(from_b != flow.swapped)  # 0 from the originator, 1 from the responder
@@ -140,17 +145,69 @@ def track(
         _count(flow, side, packet)
         fresh = np.int64(packet.payload_bytes)
         if packet.proto == TCP and not packet.fragment:
-            fresh = _tcp(flow, side, gaps[slot, d], d == 0, packet)
+            flags = packet.flags
+            fresh = 0
+            if not flags & RST:  # numbers in a reset are not to be trusted
+                fresh = count_in_order(side, np.int64(packet.seq), flags & SYN != 0, np.int64(packet.payload_bytes))
+                if fresh == SEE_GAPS:
+                    fresh = count_out_of_order(
+                        side, gaps[slot, d], np.int64(packet.seq), flags & SYN != 0, np.int64(packet.payload_bytes)
+                    )
+            _count_flags(flow, side, flags)
+            _change_states(flow, d == 0, flags, np.int64(packet.payload_bytes))
         elif d == 0:
             flow.orig_state = ESTABLISHED
         else:
             flow.resp_state = ESTABLISHED
-        if conf[CONTENT] and packet.payload_here and (fresh > 0 or fresh == -1):
-            _look_inside(data, flow, side, packet, fresh, d == 0, names[slot], lines[slot, d], scratch)
+        if packet.payload_here and conf[CONTENT] and (fresh > 0 or fresh == BROKEN):
+            is_hello = packet.proto == TCP and d == 0 and side.payload_bytes == packet.payload_bytes
+            if flow.app != NO_APP or is_hello:
+                _look_inside(data, flow, side, packet, fresh, d == 0, names[slot], lines[slot, d], scratch)
         flow.active = state[NOW]
-        _move(flows, chain, ends, slot, state[NOW])
+        which = flow.list
+        goal = _goal(flow)
+        if goal != which or (which == IDLE_LIST and ends[which, 1] != slot):
+            # Written out here: a call would count references for every packet.
+            before, behind = chain[slot, 0], chain[slot, 1]
+            if before >= 0:
+                chain[before, 1] = behind
+            else:
+                ends[which, 0] = behind
+            if behind >= 0:
+                chain[behind, 0] = before
+            else:
+                ends[which, 1] = before
+            tail = ends[goal, 1]
+            chain[slot, 0], chain[slot, 1] = tail, _NONE
+            if tail >= 0:
+                chain[tail, 1] = slot
+            else:
+                ends[goal, 0] = slot
+            ends[goal, 1] = slot
+            flow.list, flow.due_from = goal, state[NOW]
+            state[DUE] = min(state[DUE], state[NOW] + _wait(conf, goal))
+        elif which == IDLE_LIST:
+            flow.due_from = state[NOW]
         i += 1
     return i, done
+
+
+@inner
+def _wait(conf: NDArray[np.int64], which: int) -> int:
+    return conf[ATTEMPT_NS] if which == ATTEMPT_LIST else conf[IDLE_NS] if which == IDLE_LIST else conf[CLOSE_NS]
+
+
+@inner
+def _goal(flow: Any) -> int:
+    """The list where a flow belongs after a packet: an attempt and a closed one keep their place."""
+    if flow.list == CLOSED_LIST:
+        return CLOSED_LIST
+    if flow.proto == TCP:
+        if is_over(flow.orig_state, flow.resp_state):
+            return CLOSED_LIST
+        if flow.list == ATTEMPT_LIST and flow.resp_state == INACTIVE:
+            return ATTEMPT_LIST
+    return IDLE_LIST
 
 
 @inner
@@ -196,11 +253,14 @@ def _find(flows: NDArray[Any], buckets: NDArray[np.int32], packet: Any, from_b: 
 def _same(flow: Any, packet: Any, from_b: bool) -> bool:
     if flow.proto != packet.proto or flow.family != packet.family or flow.vlan != packet.vlan:
         return False
+    a_hi, a_lo, b_hi, b_lo = packet.src_hi, packet.src_lo, packet.dst_hi, packet.dst_lo
+    a_port, b_port = packet.sport, packet.dport
     if from_b:
-        return (flow.b_hi == packet.src_hi and flow.b_lo == packet.src_lo and flow.a_hi == packet.dst_hi
-                and flow.a_lo == packet.dst_lo and flow.b_port == packet.sport and flow.a_port == packet.dport)  # fmt: skip
-    return (flow.a_hi == packet.src_hi and flow.a_lo == packet.src_lo and flow.b_hi == packet.dst_hi
-            and flow.b_lo == packet.dst_lo and flow.a_port == packet.sport and flow.b_port == packet.dport)  # fmt: skip
+        a_hi, a_lo, b_hi, b_lo = b_hi, b_lo, a_hi, a_lo
+        a_port, b_port = b_port, a_port
+    if flow.a_port != a_port or flow.b_port != b_port or flow.a_lo != a_lo or flow.b_lo != b_lo:
+        return False
+    return flow.a_hi == a_hi and flow.b_hi == b_hi
 
 
 @inner
@@ -214,8 +274,8 @@ def _is_reuse(flow: Any, sides: NDArray[Any], slot: int, from_b: bool, packet: A
 @inner
 def _begin(
     flows: NDArray[Any], sides: NDArray[Any], chain: NDArray[np.int32], ends: NDArray[np.int32],
-    buckets: NDArray[np.int32], free: NDArray[np.int32], ports: NDArray[np.uint8], state: NDArray[np.int64],
-    packet: Any, from_b: bool, code: Any,
+    buckets: NDArray[np.int32], free: NDArray[np.int32], ports: NDArray[np.uint8], conf: NDArray[np.int64],
+    state: NDArray[np.int64], packet: Any, from_b: bool, code: Any,
 ) -> int:  # fmt: skip
     """A slot for a new connection, entered in the table and in its list."""
     state[FREE] -= 1
@@ -255,7 +315,16 @@ def _begin(
     if packet.proto == TCP or packet.proto == UDP:
         flow.app = ports[row, server] & (SERVER_PORT - 1)
     is_attempt = packet.proto == TCP and packet.flags & (SYN | ACK) == SYN
-    _append(flows, chain, ends, slot, ATTEMPT_LIST if is_attempt else IDLE_LIST, state[NOW])
+    which = ATTEMPT_LIST if is_attempt else IDLE_LIST
+    flow.list, flow.due_from = which, state[NOW]
+    state[DUE] = min(state[DUE], state[NOW] + _wait(conf, which))
+    tail = ends[which, 1]
+    chain[slot, 0], chain[slot, 1] = tail, _NONE
+    if tail >= 0:
+        chain[tail, 1] = slot
+    else:
+        ends[which, 0] = slot
+    ends[which, 1] = slot
     mask = np.uint64(len(buckets) - 1)
     at = code & mask
     while buckets[at] >= 0:
@@ -331,8 +400,7 @@ def _count(flow: Any, side: Any, packet: Any) -> None:
 
 
 @inner
-def _tcp(flow: Any, side: Any, gaps: NDArray[np.uint32], is_orig: bool, packet: Any) -> int:
-    flags = packet.flags
+def _count_flags(flow: Any, side: Any, flags: int) -> None:
     side.fin += flags & 1
     side.syn += flags >> 1 & 1
     side.rst += flags >> 2 & 1
@@ -340,17 +408,16 @@ def _tcp(flow: Any, side: Any, gaps: NDArray[np.uint32], is_orig: bool, packet: 
     side.ack += flags >> 4 & 1
     side.urg += flags >> 5 & 1
     flow.urgent += flags >> 5 & 1
-    size = np.int64(packet.payload_bytes)
-    fresh = 0
-    if not flags & 4:  # numbers in a reset are not to be trusted
-        fresh = count_segment(side, gaps, np.int64(packet.seq), flags & 2 != 0, size)
+
+
+@inner
+def _change_states(flow: Any, is_orig: bool, flags: int, size: int) -> None:
     if is_orig:
         states = next_states(flow.orig_state, flow.orig_before, flow.resp_state, flow.resp_before, True, flags, size)
         flow.orig_state, flow.orig_before, flow.resp_state, flow.resp_before = states
     else:
         states = next_states(flow.resp_state, flow.resp_before, flow.orig_state, flow.orig_before, False, flags, size)
         flow.resp_state, flow.resp_before, flow.orig_state, flow.orig_before = states
-    return fresh
 
 
 @inner
@@ -368,8 +435,8 @@ def _look_inside(
             read_dns(data, at + 2, end, flow, name, scratch)  # behind the message's length
     elif flow.app != NO_APP:
         if at < end and packet.proto == TCP:
-            read_dialogue(data, at, end, fresh == -1, is_orig, flow, side, line)
-    elif packet.proto == TCP and is_orig and flow.tls_version == 0 and side.payload_bytes == packet.payload_bytes:
+            read_dialogue(data, at, end, fresh == BROKEN, is_orig, flow, side, line)
+    else:
         read_hello(data, at, end, flow, name)
 
 
@@ -400,21 +467,6 @@ def _join_fragment(packet: Any, fragments: NDArray[Any], conf: NDArray[np.int64]
 
 
 @inner
-def _append(
-    flows: NDArray[Any], chain: NDArray[np.int32], ends: NDArray[np.int32], slot: int, which: int, now: int
-) -> None:
-    """Put a flow at the end of a list."""
-    flows[slot].list, flows[slot].due_from = which, now
-    tail = ends[which, 1]
-    chain[slot, 0], chain[slot, 1] = tail, _NONE
-    if tail >= 0:
-        chain[tail, 1] = slot
-    else:
-        ends[which, 0] = slot
-    ends[which, 1] = slot
-
-
-@inner
 def _take_out(chain: NDArray[np.int32], ends: NDArray[np.int32], slot: int, which: int) -> None:
     before, behind = chain[slot, 0], chain[slot, 1]
     if before >= 0:
@@ -428,93 +480,81 @@ def _take_out(chain: NDArray[np.int32], ends: NDArray[np.int32], slot: int, whic
 
 
 @inner
-def _move(flows: NDArray[Any], chain: NDArray[np.int32], ends: NDArray[np.int32], slot: int, now: int) -> None:
-    """Where a flow belongs after a packet: an attempt and a closed one keep their place."""
-    flow = flows[slot]
-    which = flow.list
-    if which == CLOSED_LIST:
-        return
-    goal = IDLE_LIST
-    if flow.proto == TCP:
-        if is_over(flow.orig_state, flow.resp_state):
-            goal = CLOSED_LIST
-        elif which == ATTEMPT_LIST and flow.resp_state == INACTIVE:
-            return
-    if goal == which and ends[which, 1] == slot:
-        flow.due_from = now
-        return
-    _take_out(chain, ends, slot, which)
-    _append(flows, chain, ends, slot, goal, now)
-
-
-@inner
 def _end_due(
-    flows: NDArray[Any], sides: NDArray[Any], names: NDArray[np.uint8], lines: NDArray[np.uint8],
-    chain: NDArray[np.int32], ends: NDArray[np.int32], buckets: NDArray[np.int32], free: NDArray[np.int32],
-    conf: NDArray[np.int64], state: NDArray[np.int64], now: int, out_flows: NDArray[Any], out_sides: NDArray[Any],
-    out_names: NDArray[np.uint8], done: int, room: int,
+    flows: NDArray[Any], flow_words: NDArray[np.uint64], side_words: NDArray[np.uint64],
+    name_words: NDArray[np.uint64], lines: NDArray[np.uint8], chain: NDArray[np.int32], ends: NDArray[np.int32],
+    buckets: NDArray[np.int32], free: NDArray[np.int32], conf: NDArray[np.int64], state: NDArray[np.int64], now: int,
+    out: NDArray[np.uint64], done: int, room: int,
 ) -> int:  # fmt: skip
     """Finish what falls due before `now`, in the order in which it does."""
     while done < room:
-        first, due = _NONE, now
+        first, due = _NONE, _NEVER
         for which in range(LISTS):
             slot = ends[which, 0]
-            if slot >= 0:
-                wait = conf[ATTEMPT_NS] if which == ATTEMPT_LIST else conf[IDLE_NS] if which == IDLE_LIST else conf[CLOSE_NS]
-                if flows[slot].due_from + wait < due:
-                    first, due = np.int64(slot), flows[slot].due_from + wait
-        if first < 0:
+            if slot >= 0 and flows[slot].due_from + _wait(conf, which) < due:
+                first, due = np.int64(slot), flows[slot].due_from + _wait(conf, which)
+        state[DUE] = due
+        if due >= now:
             break
         which = flows[first].list
         reason = END_CLOSED if which == CLOSED_LIST else which + 1  # END_ATTEMPT, END_IDLE
-        _finish(first, reason, due, flows, sides, names, lines, chain, ends, buckets, free, state, out_flows,
-                out_sides, out_names, done)  # fmt: skip
+        _finish(first, reason, due, flows, flow_words, side_words, name_words, lines, chain, ends, buckets, free, state,
+                out, done)  # fmt: skip
         done += 1
     return done
 
 
 @inner
 def _end_all(
-    flows: NDArray[Any], sides: NDArray[Any], names: NDArray[np.uint8], lines: NDArray[np.uint8],
-    chain: NDArray[np.int32], ends: NDArray[np.int32], buckets: NDArray[np.int32], free: NDArray[np.int32],
-    state: NDArray[np.int64], out_flows: NDArray[Any], out_sides: NDArray[Any], out_names: NDArray[np.uint8],
+    flows: NDArray[Any], flow_words: NDArray[np.uint64], side_words: NDArray[np.uint64],
+    name_words: NDArray[np.uint64], lines: NDArray[np.uint8], chain: NDArray[np.int32], ends: NDArray[np.int32],
+    buckets: NDArray[np.int32], free: NDArray[np.int32], state: NDArray[np.int64], out: NDArray[np.uint64],
     done: int, room: int,
 ) -> int:  # fmt: skip
     """Finish everything, at the present traffic time."""
     for which in (CLOSED_LIST, ATTEMPT_LIST, IDLE_LIST):
         while ends[which, 0] >= 0 and done < room:
-            _finish(np.int64(ends[which, 0]), END_CLOCK, state[NOW], flows, sides, names, lines, chain, ends, buckets,
-                    free, state, out_flows, out_sides, out_names, done)  # fmt: skip
+            _finish(np.int64(ends[which, 0]), END_CLOCK, state[NOW], flows, flow_words, side_words, name_words, lines,
+                    chain, ends, buckets, free, state, out, done)  # fmt: skip
             done += 1
+    state[DUE] = 0
     return done
 
 
 @inner
 def _write(
-    slot: int, reason: int, time: int, flows: NDArray[Any], sides: NDArray[Any], names: NDArray[np.uint8],
-    out_flows: NDArray[Any], out_sides: NDArray[Any], out_names: NDArray[np.uint8], done: int,
+    slot: int, reason: int, time: int, flows: NDArray[Any], flow_words: NDArray[np.uint64],
+    side_words: NDArray[np.uint64], name_words: NDArray[np.uint64], out: NDArray[np.uint64], done: int,
 ) -> None:  # fmt: skip
+    """A row of the output: time, flow, both sides, name. Copied by words; by fields would be far more code."""
     flow = flows[slot]
     flow.end, flow.time = reason, time
-    out_flows[done] = flow
-    out_sides[done, 0] = sides[slot, 0]
-    out_sides[done, 1] = sides[slot, 1]
-    for k in range(names.shape[1]):
-        out_names[done, k] = names[slot, k] if k < flow.name_bytes else 0
+    out[done, 0] = np.uint64(time)
+    at = 1
+    for k in range(flow_words.shape[1]):
+        out[done, at + k] = flow_words[slot, k]
+    at += flow_words.shape[1]
+    for k in range(side_words.shape[1]):
+        out[done, at + k] = side_words[slot, k]
+    at += side_words.shape[1]
+    for k in range(name_words.shape[1]):
+        out[done, at + k] = name_words[slot, k]
 
 
 @inner
 def _finish(
-    slot: int, reason: int, time: int, flows: NDArray[Any], sides: NDArray[Any], names: NDArray[np.uint8],
-    lines: NDArray[np.uint8], chain: NDArray[np.int32], ends: NDArray[np.int32], buckets: NDArray[np.int32],
-    free: NDArray[np.int32], state: NDArray[np.int64], out_flows: NDArray[Any], out_sides: NDArray[Any],
-    out_names: NDArray[np.uint8], done: int,
+    slot: int, reason: int, time: int, flows: NDArray[Any], flow_words: NDArray[np.uint64],
+    side_words: NDArray[np.uint64], name_words: NDArray[np.uint64], lines: NDArray[np.uint8],
+    chain: NDArray[np.int32], ends: NDArray[np.int32], buckets: NDArray[np.int32], free: NDArray[np.int32],
+    state: NDArray[np.int64], out: NDArray[np.uint64], done: int,
 ) -> None:  # fmt: skip
     """Write a connection out and give its slot back; what was read of its dialogue is wiped."""
-    _write(slot, reason, time, flows, sides, names, out_flows, out_sides, out_names, done)
+    _write(slot, reason, time, flows, flow_words, side_words, name_words, out, done)
     _take_out(chain, ends, slot, flows[slot].list)
     if flows[slot].app != NO_APP:
         lines[slot, :, :] = 0
+    if flows[slot].name_bytes:
+        name_words[slot, :] = 0
     free[state[FREE]] = slot
     state[FREE] += 1
     mask = np.uint64(len(buckets) - 1)

@@ -1,4 +1,4 @@
-"""What a payload says in clear: the name and shape of a TLS hello, and DNS questions. Nothing of it is kept but that."""
+"""What a payload says in clear: the name and shape of a TLS hello, and DNS questions. Nothing else of it is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TCP of one connection: the endpoints' states as Zeek keeps them, and every byte of the sequence space counted once."""
+"""TCP of one connection: the endpoints' states as Zeek keeps them, and each byte of the sequence space counted once."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from netclust.kernels.flow_layout import (
     SYN_SENT,
 )
 from netclust.kernels.jit import inner, kernel
+
+SEE_GAPS, BROKEN = -2, -1
 
 _FAR = 1 << 30  # no window is larger: a jump of this size is no gap but another numbering
 
@@ -121,30 +123,35 @@ def _ahead(a: int, b: int) -> int:
 
 
 @inner
-def count_segment(side: Any, gaps: NDArray[np.uint32], seq: int, syn: bool, size: int) -> int:
-    """Count a segment's payload by sequence; how many of its last bytes are new and in order, -1 behind a gap."""
+def count_in_order(side: Any, seq: int, syn: bool, size: int) -> int:
+    """Count a segment that begins a direction or goes on where it left off; its new bytes, SEE_GAPS if it does not."""
+    start = (seq + 1) & 0xFFFFFFFF if syn else seq
+    if side.started == 0:
+        side.started, side.isn, side.low = 1, seq, start
+    elif size == 0:
+        return 0
+    elif start != side.high:
+        return SEE_GAPS
+    side.high = (start + size) & 0xFFFFFFFF
+    side.payload_bytes += size
+    return size
+
+
+@inner
+def count_out_of_order(side: Any, gaps: NDArray[np.uint32], seq: int, syn: bool, size: int) -> int:
+    """Count any other segment by sequence; how many of its last bytes are new, BROKEN if some before it are missing."""
     start = (seq + 1) & 0xFFFFFFFF if syn else seq
     end = (start + size) & 0xFFFFFFFF
-    if side.started == 0:
-        side.started, side.isn, side.low, side.high = 1, seq, start, end
-        side.payload_bytes += size
-        return size
-    if size == 0:
-        return 0
     ahead = _ahead(start, side.high)
-    if ahead == 0:
-        side.high = end
-        side.payload_bytes += size
-        return size
     if ahead >= _FAR or ahead <= -_FAR:
         side.low, side.high, side.gaps = start, end, 0
         side.payload_bytes += size
-        return -1
+        return BROKEN
     if ahead > 0:
         _open_gap(side, gaps, side.high, start)
         side.high = end
         side.payload_bytes += size
-        return -1
+        return BROKEN
     fresh = max(_ahead(end, side.high), 0)
     filled = _fill_gaps(side, gaps, start, size)
     before = min(_ahead(side.low, start), size)

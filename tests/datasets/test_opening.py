@@ -15,11 +15,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netclust.datasets import opening
-from netclust.datasets.opening import UNREADABLE, open_bytes, unreadable
+from netclust.datasets.opening import UNREADABLE, open_bytes, peek_bytes, unreadable
 from netclust.errors import InputError
 
 EXAMPLES = 5000 if os.environ.get("NETCLUST_LONG") else 200
@@ -38,6 +39,7 @@ PACKED = {
     "plain": TEXT,
     "gz": gzip.compress(TEXT),
     "xz": lzma.compress(TEXT),
+    "zst": zstandard.ZstdCompressor(write_checksum=True).compress(TEXT),
     "zip": zipped(("records.txt", TEXT)),
     "stored zip": zipped(("records.txt", TEXT), method=zipfile.ZIP_STORED),
 }
@@ -149,7 +151,7 @@ def test_a_file_shorter_than_any_signature_is_plain(tmp_path: Path, content: byt
     assert unpack(path) == content
 
 
-@pytest.mark.parametrize(("form", "pack"), [("gz", gzip.compress), ("xz", lzma.compress)])
+@pytest.mark.parametrize(("form", "pack"), [("gz", gzip.compress), ("xz", lzma.compress), ("zst", zstandard.compress)])
 def test_files_packed_in_several_parts_are_read_to_the_end(
     tmp_path: Path, form: str, pack: Callable[[bytes], bytes]
 ) -> None:
@@ -165,7 +167,7 @@ def test_xz_padding_longer_than_a_block_is_passed_over(tmp_path: Path) -> None:
     assert unpack(path) == b"a\nb\n"
 
 
-@pytest.mark.parametrize("form", ["gz", "xz", "zip", "stored zip"])
+@pytest.mark.parametrize("form", ["gz", "xz", "zst", "zip", "stored zip"])
 @pytest.mark.parametrize("share", [0.02, 0.5, 0.99])
 def test_a_truncated_file_is_not_taken_for_a_whole_one(tmp_path: Path, form: str, share: float) -> None:
     path = tmp_path / "cut"
@@ -175,7 +177,7 @@ def test_a_truncated_file_is_not_taken_for_a_whole_one(tmp_path: Path, form: str
         unpack(path)
 
 
-@pytest.mark.parametrize("form", ["gz", "xz", "zip", "stored zip"])
+@pytest.mark.parametrize("form", ["gz", "xz", "zst", "zip", "stored zip"])
 def test_a_corrupt_file_is_not_taken_for_a_sound_one(tmp_path: Path, form: str) -> None:
     path = tmp_path / "corrupt"
     packed = bytearray(PACKED[form])
@@ -185,7 +187,7 @@ def test_a_corrupt_file_is_not_taken_for_a_sound_one(tmp_path: Path, form: str) 
         unpack(path)
 
 
-@pytest.mark.parametrize("form", ["gz", "xz"])
+@pytest.mark.parametrize("form", ["gz", "xz", "zst"])
 def test_bytes_behind_the_packed_ones_are_not_ignored(tmp_path: Path, form: str) -> None:
     path = tmp_path / "longer"
     path.write_bytes(PACKED[form] + b"garbage")
@@ -203,6 +205,55 @@ def test_an_xz_header_cannot_ask_for_gigabytes(tmp_path: Path) -> None:
     path.write_bytes(packed)
     with pytest.raises(InputError, match="Memory usage limit"):
         unpack(path)
+
+
+def test_a_zstd_header_cannot_ask_for_gigabytes(tmp_path: Path) -> None:
+    path = tmp_path / "hungry.zst"
+    path.write_bytes(b"\x28\xb5\x2f\xfd\x00" + bytes([(31 - 10) << 3]) + b"\x01\x00\x00")  # a window of 2 GiB
+    with pytest.raises(InputError, match="too much memory"):
+        unpack(path)
+
+
+def test_a_zstd_bomb_is_unpacked_piece_by_piece(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.zst"
+    packed = zstandard.ZstdCompressor(level=19).compress(bytes(256 << 20))
+    path.write_bytes(packed)
+    count = 0
+    with open_bytes(path) as stream:
+        while block := stream.read1(1 << 20):  # type: ignore[attr-defined]
+            assert len(block) <= 1 << 20
+            count += len(block)
+    assert count == 256 << 20
+
+
+def test_what_parallel_packers_put_before_a_zstd_frame_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "parallel.zst"
+    skippable = bytes.fromhex("502a4d18 04000000 12345678")
+    path.write_bytes(skippable + zstandard.compress(TEXT[:1000]) + skippable + zstandard.compress(TEXT[1000:]))
+    assert unpack(path) == TEXT
+
+
+def test_without_its_package_a_zstd_file_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    path = tmp_path / "records.zst"
+    path.write_bytes(PACKED["zst"])
+    with pytest.raises(InputError) as error:
+        unpack(path)
+    assert str(error.value) == f"{path}: is packed by zstd, which needs: pip install netclust[zstd]"
+
+
+@pytest.mark.parametrize("form", PACKED)
+def test_a_look_at_the_beginning_does_not_take_it_from_standard_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    path = tmp_path / form
+    path.write_bytes(PACKED[form])
+    assert peek_bytes(path, 10) == TEXT[:10]
+    for stream in (io.BufferedReader(io.BytesIO(PACKED[form])), pipe(PACKED[form], write_all)[0]):
+        with stream:
+            feed_standard_input(monkeypatch, stream)
+            assert peek_bytes("-", 10) in (TEXT[:10], b"" if "zip" in form else TEXT[:10])
+            assert unpack("-") == TEXT
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,148 @@
+"""Records of captures, table by table: files or live traffic, through the flow table, in the order in which they end.
+
+`open_records` is how commands read whatever they are given: a capture, or a file of records.
+
+>>> import tempfile
+>>> from netclust.datasets.simulate import simulate
+>>> with tempfile.TemporaryDirectory() as folder:
+...     simulate(10, seed=1).write(folder + "/today.txt")
+...     type(open_records(folder + "/today.txt", load_schema("kdd"))).__name__
+'RecordReader'
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netclust.datasets.records import OnError, RecordReader, load_schema
+from netclust.errors import InputError
+from netclust.schema import Schema
+from netclust.stream.capture_files import CaptureFile, is_capture, list_captures, merge_captures
+from netclust.stream.capture_labels import LabelRules, label_table, load_labels
+from netclust.stream.connections import SCHEMAS, Connections
+from netclust.stream.flow_table import FlowTable, FlowTimeouts
+from netclust.stream.packets import PacketBlock, PacketSource
+from netclust.table import Table
+
+__all__ = ["CaptureReader", "TableReader", "flow_records", "open_records", "tables_of"]
+
+BATCH_ROWS = 8192
+# What is counted but is no loss: the rest of the counters tell of packets that became no part of a record.
+_NO_LOSS = ("decoded", "flows", "ports_reused", "packets_out_of_order", "flows_evicted", "orphan_fragments",
+            "wrong_fragments", "clock_set_back", "clock_leaps", "length_beyond_frame", "not_ip")  # fmt: skip
+
+
+class TableReader(Protocol):
+    """Reads records: what RecordReader and CaptureReader have in common."""
+
+    schema: Schema
+    skipped: Counter[str]
+    first_skipped: str
+    sha256: str
+
+    def __iter__(self) -> Iterator[Table]:
+        """The tables, in order."""
+        ...
+
+
+def flow_records(blocks: Iterable[PacketBlock], table: FlowTable) -> Iterator[NDArray[Any]]:
+    """Finished connections of blocks of packets, and at the end all that were open."""
+    for block in blocks:
+        if len(ended := table.feed(block)):
+            yield ended
+    if len(ended := table.finish()):
+        yield ended
+
+
+def tables_of(
+    records: Iterable[NDArray[Any]], schema: str, rules: LabelRules | None = None, *, context: bool = True
+) -> Iterator[tuple[Table, NDArray[Any]]]:
+    """Records of a schema, with the connections that they were made of."""
+    maker = Connections(schema, context=context)
+    for ended in records:
+        table = maker.table(ended)
+        yield (table if rules is None else label_table(table, rules, ended)), ended
+
+
+@dataclass
+class CaptureReader:
+    """Iterate over the tables of captures, merged by time. `counters` says what became of the packets.
+
+    `skipped` counts what could not be read, packets by reason; after the iteration `sha256` is the checksum of the
+    unpacked bytes (of the checksums, where there are several captures).
+    """
+
+    paths: Sequence[str | Path]
+    schema: Schema = field(default_factory=lambda: load_schema("kdd"))
+    labels: LabelRules | None = None
+    timeouts: FlowTimeouts = field(default_factory=FlowTimeouts)
+    max_flows: int = 131_072
+    tunnels: bool = False
+    context: bool = True
+    checksum: bool = True  # costs a third of the time
+    skipped: Counter[str] = field(default_factory=Counter, init=False)
+    counters: Counter[str] = field(default_factory=Counter, init=False)
+    first_skipped: str = field(default="", init=False)
+    records: int = field(default=0, init=False)
+    sha256: str = field(default="", init=False)
+
+    def __iter__(self) -> Iterator[Table]:
+        """The tables."""
+        sources = [CaptureFile(path, checksum=self.checksum) for path in self.paths]
+        table = FlowTable(self.max_flows, self.timeouts, tunnels=self.tunnels)
+        source: PacketSource = merge_captures(sources)
+        self.records = 0
+        ended = _in_batches(flow_records(source, table))
+        for rows, _ in tables_of(ended, self.schema.name, self.labels, context=self.context):
+            self.records += len(rows)
+            yield rows
+        self.counters = source.counters + table.counters
+        self.skipped = Counter({name: n for name, n in self.counters.items() if n and name not in _NO_LOSS})
+        digests = [each.sha256 for each in sources]
+        self.sha256 = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+        if self.records == 0:
+            raise InputError(f"{self.paths[0]}: no connections in it{_why(self.counters)}")
+
+
+def _why(counters: Counter[str]) -> str:
+    found = ", ".join(f"{n} {name}" for name, n in sorted(counters.items()) if n)
+    return f" ({found})" if found else ", it has no packets"
+
+
+def _in_batches(ended: Iterable[NDArray[Any]]) -> Iterator[NDArray[Any]]:
+    """Arrays of some size: a table costs the same for ten records as for a thousand."""
+    held: list[NDArray[Any]] = []
+    rows = 0
+    for part in ended:
+        held.append(part)
+        rows += len(part)
+        if rows >= BATCH_ROWS:
+            yield np.concatenate(held)
+            held, rows = [], 0
+    if held:
+        yield np.concatenate(held)
+
+
+def open_records(
+    path: str | Path, schema: Schema, *, on_error: OnError = "stop", labels: str | Path | None = None
+) -> TableReader:
+    """A reader for a file of records, or for a capture (a folder of them), whichever it is."""
+    is_folder = str(path) != "-" and Path(path).is_dir()
+    if not is_folder and not is_capture(path):
+        if labels is not None:
+            raise InputError(f"{path}: labels from a file are for captures, and this is none")
+        return RecordReader(path, schema, on_error=on_error)
+    if schema.name not in SCHEMAS:
+        raise InputError(f"{path}: a capture gives records of schema {' or '.join(SCHEMAS)}, not {schema.name}")
+    rules = None if labels is None else load_labels(labels)
+    if rules is not None and not is_folder:
+        rules = rules.for_file(path)
+    return CaptureReader(list_captures([path]), schema, labels=rules)
