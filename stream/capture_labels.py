@@ -18,7 +18,7 @@ import fnmatch
 import io
 import ipaddress
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,7 +41,15 @@ COLUMNS = (
 IGNORED = ("kind", "note")
 MAX_BYTES = 4 << 30
 MAX_RULES = 10_000  # rows with wildcards: each is compared with every connection
-_PROTOCOLS = {"tcp": (6,), "udp": (17,), "icmp": (1, 58), "arp": (decode.ARP,), "sctp": (132,), "igmp": (2,)}
+_PROTOCOLS = {
+    "tcp": (6,),
+    "udp": (17,),
+    "icmp": (1, 58),
+    "icmp6": (58,),
+    "arp": (decode.ARP,),
+    "sctp": (132,),
+    "igmp": (2,),
+}
 _ANY = ("", "*", "any")
 _SLACK_NS = 1000  # times in files are often rounded to microseconds
 _BEGINNING, _END = np.iinfo(np.int64).min // 2, np.iinfo(np.int64).max // 2
@@ -83,7 +91,7 @@ class LabelRules:
     def for_file(self, path: str | Path) -> LabelRules:
         """The rules that hold for a capture."""
         name = str(path)
-        kept = [r for r in self.rules if not r.file or fnmatch.fnmatch(name, r.file) or name.endswith(r.file)]
+        kept = [r for r in self.rules if not r.file or fnmatch.fnmatch(name, f"*{r.file}")]
         return LabelRules(self.names, self.exact, kept)
 
     def labels_of(self, records: NDArray[Any]) -> NDArray[np.int32]:
@@ -97,21 +105,33 @@ class LabelRules:
             labels[left & _matches(rule, records)] = rule.label
         return labels
 
+    def add_connections(self, records: NDArray[Any], labels: Sequence[str], shift: int = 0) -> None:
+        """Rows for connections that are known already, `shift` nanoseconds later; none for an empty label."""
+        for (key, first, last), label in zip(_connections(records), labels, strict=True):
+            if label:
+                self.exact[key].append((first + shift, last + shift, self.number(label)))
+
     def _exact(self, records: NDArray[Any], labels: NDArray[np.int32]) -> None:
-        source, source_port, destination, destination_port = endpoints(records)
-        flow = records["flow"]
-        has_ports = np.isin(flow["proto"], (6, 17, 132))
-        proto = np.where(flow["proto"] == decode.ICMPV6, decode.ICMP, flow["proto"])
-        columns = (
-            _whole(source), np.where(has_ports, source_port, 0).tolist(), _whole(destination),
-            np.where(has_ports, destination_port, 0).tolist(), proto.tolist(),
-            flow["first"].tolist(), flow["last"].tolist(),
-        )  # fmt: skip
-        for i, (src, sport, dst, dport, number, first, last) in enumerate(zip(*columns, strict=True)):
-            for start, end, label in self.exact.get(_key(src, sport, dst, dport, number), ()):
+        for i, (key, first, last) in enumerate(_connections(records)):
+            for start, end, label in self.exact.get(key, ()):
                 if first <= end and last >= start:
                     labels[i] = label
                     break
+
+
+def _connections(records: NDArray[Any]) -> Iterator[tuple[Exact, int, int]]:
+    """What identifies each connection, and its time."""
+    source, source_port, destination, destination_port = endpoints(records)
+    flow = records["flow"]
+    has_ports = np.isin(flow["proto"], (6, 17, 132))
+    proto = np.where(flow["proto"] == decode.ICMPV6, decode.ICMP, flow["proto"])
+    columns = (
+        _whole(source), np.where(has_ports, source_port, 0).tolist(), _whole(destination),
+        np.where(has_ports, destination_port, 0).tolist(), proto.tolist(),
+        flow["first"].tolist(), flow["last"].tolist(),
+    )  # fmt: skip
+    for src, sport, dst, dport, number, first, last in zip(*columns, strict=True):
+        yield _key(src, sport, dst, dport, number), first, last
 
 
 def label_table(table: Table, rules: LabelRules, records: NDArray[Any]) -> Table:
@@ -199,7 +219,7 @@ def _one_connection(fields: dict[str, str], protocol: tuple[int, ...]) -> Exact 
     sport, dport = (int(port) if has_ports else 0 for port in ports)
     if max(sport, dport) > 65535:
         return None
-    return _key(source, sport, destination, dport, protocol[0])
+    return _key(source, sport, destination, dport, decode.ICMP if protocol[0] == decode.ICMPV6 else protocol[0])
 
 
 def _key(source: int, sport: int, destination: int, dport: int, protocol: int) -> Exact:

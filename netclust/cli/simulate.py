@@ -1,11 +1,26 @@
-"""`netclust simulate records`."""
+"""`netclust simulate records` and `netclust simulate capture`."""
 
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from netclust.cli.output import note
 from netclust.datasets.simulate import HELD_BACK, KNOWN, NOTICE, simulate
+
+
+def capture(output: str, labels: str | None, **options: Any) -> None:
+    """Simulate packets, write them and their labels, and tell what was made."""
+    from netclust.datasets.capture_simulator import simulate_capture
+
+    made = simulate_capture(output, labels, **options)
+    hostile = made.connections - made.labels.get("normal", 0)
+    note(f"{made.packets:,} packets, {made.bytes:,} bytes, {made.connections:,} connections in {made.seconds:.1f} s")
+    kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(made.kinds.items(), key=lambda item: -item[1]))
+    note(f"benign: {kinds or 'none'}")
+    attacks = ", ".join(f"{name} {count:,}" for name, count in made.labels.items() if name != "normal")
+    note(f"attacks: {hostile:,} connections ({attacks or 'none'})")
+    note(NOTICE)
 
 
 def records(output: str, count: int, seed: int, day: int, attacks: str, attack_share: float) -> None:
