@@ -1,6 +1,7 @@
 """The ledger of runs on a public test set: one JSON line a run, so that no look at the test labels goes uncounted.
 
-A test set is known by the SHA-256 of its unpacked bytes (`RecordReader.sha256`), whatever its file is called. The
+A test set is known by the SHA-256 of its unpacked bytes (`RecordReader.sha256`), whatever its file is called; the
+public captures that detection is measured on are one test set. The
 ledger is the file that NETCLUST_LOOKS names (`off` or nothing: none), else `benchmarks/test-looks.jsonl` of the source
 checkout that this package runs from; an installed package has none.
 
@@ -32,7 +33,35 @@ __all__ = ["TEST_SETS", "Look", "count_looks", "find_ledger", "record_look"]
 VARIABLE = "NETCLUST_LOOKS"
 LEDGER = Path(__file__).resolve().parent.parent / "benchmarks" / "test-looks.jsonl"
 
+_CAPTURES = (
+    "3c5fc7467a0205fd083115926416064d6f256af7705131adeb909f94ef66e7fa",  # stopddos_pkt.TCP.synflood.spoofed.pcap
+    "9339d7bc9d78e04a189b027890355d0b3c2687a720c32606acfa31d5325cd87e",  # stopddos_amp.TCP.reflection.SYNACK.pcap
+    "752df931f30ee5528a6670c4257c6cfce6df49c0de836e8bd4091ebf743e926c",  # stopddos_amp.UDP.snmp.src161.pcapng
+    "24acdecb1f532f59a84c2a48666c7b5026a78ae780ba58a785004fe9ddc57adf",  # netlyzer_ddos.pcap
+    "dec17c51b1b9d464831edb6e1f0a5bbcbeabdc519bfb4a5a402803384adb257c",  # ndpi_synscan.pcap
+    "3ef7a9011bcc2901080d3800d52fd5bb5cbcc1aeb8b5943bed3810868400aa58",  # chrissanders_synscan.pcapng
+    "5d6183b37582486ad90353eb0ef03e024dd8eb95cfd45934091193c9c4f79c10",  # ndpi_WebattackXSS.pcap
+    "797a4459cbecb7c3a18122a516758562ff62ffdabe3d1ab3862b8621a57e3545",  # ndpi_WebattackSQLinj.pcap
+    "a57f410ea701bded501b6fdcec255ac29a0bbc04476e85e07ecee259948c95ad",  # slips_malicious-ssh-bruteforce.pcap
+    "d06135c0405803a0a6fbf0b595ba6e2b9264a9cbea4f012b6fbb9b6ee596e402",  # zeek_ftp_bruteforce.pcap
+    "2276e5ac0303296b71d3363c6e844cd94adcac6b256d2b2d4b1c7aa3ccaed035",  # slips_test-cc-capture-1.pcap
+    "22167c7146f4c349bd35b4a45f6ac91f5715867211cfdccf60cf8072a31acad2",  # ndpi_dns_exfiltration.pcap
+    "d163e6192f21fe6a43e153f46de9e509c2b1b31dd900bfde766d4fe26b69e70e",  # ndpi_icmp-tunnel.pcap
+    "db8b55f728bd3828e0669190ddfd828d588db180a3f6b315a1677336719933c8",  # stopddos_amp.dns.RRSIG.fragmented.pcap
+    "cd864709778a7449955671315d1ccc3c6694bb120732c6f60fa9ba01e5c962cb",  # slips_test7-malicious.pcap
+    "191da8b6eba7846750df8b8d2dbca9664cabdcce0f51978349de5c764e3e6361",  # slips_test8-malicious.pcap
+    "6aa353557c36124520fd4be8de4820f5a9b646863faa1ef43badb39d3daeb2a3",  # hatboy_ftp_bru.pcap
+    "80dcc2602519479ddcde889fa902fee19a76696630811452f8df38888af894f2",  # iot23_CTU-8-1_hakai.pcap
+    "7d6910eb7988210e40902309ae7f63a115c696d3de5baf1ae9e8e221d64fc9c8",  # ndpi_firefox.pcap
+    "7a10554aa4b9a8ac29e77c894e9e9be0e1bb2e3cc2210c65b6ebc7efbc578f68",  # ndpi_skype.pcap
+    "5e362b04d5d1e36482e794514c0536c04647acfa0b167d9eb82dd7cdbe1a5550",  # ndpi_instagram.pcap
+    "a8923986465c03e4751b6401377ed75712cfa9222059c6f9dfac01626c5ae3aa",  # ndpi_zoom2.pcap
+    "082b15d9435ff8139d9317011e1bab821a9c082851fb2c669e54935eb9bc14fc",  # chrissanders_http_espn.pcapng
+    "ae5e7b3101bd2f49390cfd77376ed176389aba9360307dd424dab51b339c5593",  # iti_ModbusTCP.pcap
+    "566c4819a8130d65d29076930bd46dde5c2595a4a8be4a380857feb5b430ec6e",  # zeek_ssh.pcap
+)
 TEST_SETS = {
+    **dict.fromkeys(_CAPTURES, "captures"),
     "fa46b0935342616aa83b7c2578db355b6a7aaabbc492248172c7a1e8b7ab8f84": "KDDTest+",
     "746993ac9e25868827cacf09eab450050a2a1056e1ce48a1ad39f5dc801d531d": "KDDTest-21",
 }

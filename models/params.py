@@ -22,7 +22,7 @@ from netclust.schema import Transform
 from netclust.similarity import RootFeatures
 
 PRESETS = (
-    *("thesis", "perceptron-late", "reference", "reference-280", "late"),
+    *("thesis", "perceptron-late", "reference", "reference-280", "late", "capture"),
     *("unlearned-reference", "unlearned-reference-280", "unlearned-late", "nearest-normal", "nearest-normal-280"),
 )
 _MAX_BYTES = 1 << 20

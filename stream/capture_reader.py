@@ -132,14 +132,18 @@ def _in_batches(ended: Iterable[NDArray[Any]]) -> Iterator[NDArray[Any]]:
 
 
 def open_records(
-    path: str | Path, schema: Schema, *, on_error: OnError = "stop", labels: str | Path | None = None
+    path: str | Path, schema: Schema | None = None, *, on_error: OnError = "stop", labels: str | Path | None = None
 ) -> TableReader:
-    """A reader for a file of records, or for a capture (a folder of them), whichever it is."""
+    """A reader for a file of records, or for a capture (a folder of them), whichever it is.
+
+    Where no schema is given, records have KDD's attributes and captures get those of `flow`.
+    """
     is_folder = str(path) != "-" and Path(path).is_dir()
     if not is_folder and not is_capture(path):
         if labels is not None:
             raise InputError(f"{path}: labels from a file are for captures, and this is none")
-        return RecordReader(path, schema, on_error=on_error)
+        return RecordReader(path, schema or load_schema("kdd"), on_error=on_error)
+    schema = schema or load_schema("flow")
     if schema.name not in SCHEMAS:
         raise InputError(f"{path}: a capture gives records of schema {' or '.join(SCHEMAS)}, not {schema.name}")
     rules = None if labels is None else load_labels(labels)

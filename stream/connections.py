@@ -211,7 +211,7 @@ class _FlowConnections(_Connections):
             "resp_window": resp["window"],
             "fragments": flow["fragments"],
             "wrong_fragments": flow["wrong_fragments"],
-            "dns_entropy": np.round(flow["dns_entropy"].astype(np.float64), 4),
+            "dns_entropy": flow["dns_entropy"].astype(np.float64),
             **{name: flow[name] for name in ("dns_queries", "dns_length", "dns_failures", "hot")},
             "tls_ciphers": flow["tls_ciphers"],
             "tls_extensions": flow["tls_extensions"],
@@ -219,6 +219,8 @@ class _FlowConnections(_Connections):
             "logged_in": (flow["logged_in"] > 0).astype(np.int64),
             **self._relations(records, states),
         }
+        # Four decimals: what is written is then short, and the same when it is read again.
+        numbers = {name: np.round(c, 4) if c.dtype == np.float64 else c for name, c in numbers.items()}
         return numbers, [
             (_protocol_ids(flow["proto"]), list(_PROTOCOLS)),
             (_flow_service(flow, endpoints(records)[3]), list(flow_services().names)),
@@ -256,7 +258,7 @@ class _FlowConnections(_Connections):
             "pair_flows": counts[:, 5, traffic.ALL],
             "repeats": repeats[:, 2],
             "repeat_gap": np.maximum(repeats[:, 0], 0),
-            "repeat_regularity": np.round(repeats[:, 1], 4),
+            "repeat_regularity": repeats[:, 1],
         }
 
 

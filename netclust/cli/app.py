@@ -83,7 +83,7 @@ class CaptureSchema(StrEnum):
     flow = "flow"
 
 
-SchemaOption = Annotated[str, typer.Option(help="A built-in schema (kdd) or a schema file (.toml).")]
+SchemaOption = Annotated[str, typer.Option(help="A built-in schema (kdd, flow) or a schema file (.toml).")]
 SkipOption = Annotated[OnError, typer.Option(help="Stop at a line that cannot be read, or skip and count it.")]
 LabelsOption = Annotated[
     Path | None, typer.Option(help="For a capture: a label file, addresses, ports and times to classes.")
@@ -139,7 +139,10 @@ def train_network(
         typer.Option(help="Training parameters: a TOML file or a preset (reference, late, thesis, ...)."),
     ] = None,
     seed: SeedOption = 0,
-    schema: SchemaOption = "kdd",
+    schema: Annotated[
+        str | None,
+        typer.Option(help="A built-in schema (kdd, flow) or a schema file. Default: kdd, or flow for a capture."),
+    ] = None,
     false_alarm_rate: Annotated[
         float | None,
         typer.Option(help="Calibrate the root on held-out normal records for this false-alarm rate."),
@@ -191,6 +194,30 @@ def evaluate_network(
         model, test, protocol.value, feedback.value, delay, window, partial, mature, json, alerts, labels,
         on_error.value,
     )  # fmt: skip
+
+
+@evaluate.command("capture")
+def evaluate_capture(
+    captures: Annotated[list[str], typer.Argument(help="Labelled captures, or folders of them.")],
+    labels: Annotated[Path, typer.Option(help="A label file: which connections of which capture are what.")],
+    schema: Annotated[list[CaptureSchema] | None, typer.Option(help="Which attributes; again for the other.")] = None,
+    params: Annotated[str | None, typer.Option(help="Training parameters: a TOML file or a preset.")] = None,
+    false_alarm_rate: Annotated[
+        float, typer.Option(min=1e-6, max=0.5, help="At which every detector's threshold is set, on a simulated day.")
+    ] = 0.01,
+    hours: Annotated[float, typer.Option(min=0.5, max=240, help="How long a simulated day is.")] = 24.0,
+    draws: Annotated[int, typer.Option(min=1, max=100, help="Reference sets.")] = 5,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Seeds of every rival.")] = 2,
+    every: Annotated[int, typer.Option(min=1, max=1000, help="Rivals get every so many-th simulated connection.")] = 10,
+    peers: Annotated[Peers, typer.Option(help="Rivals: all, fast (the isolation forest alone), or none.")] = Peers.all,
+    seed: SeedOption = 0,
+    json: JsonOption = None,
+) -> None:
+    """Train on simulated traffic, then find the attacks of real captures among ordinary connections."""
+    from netclust.cli.captures import evaluate as run
+
+    chosen = [s.value for s in schema or [CaptureSchema.flow]]
+    run(captures, labels, chosen, params, false_alarm_rate, hours, draws, seeds, every, peers.value, seed, json)
 
 
 @app.command("detect")

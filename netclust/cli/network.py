@@ -33,7 +33,7 @@ def train(
     output: Path,
     params: str | None,
     seed: int,
-    schema: str,
+    schema: str | None,
     false_alarm_rate: float | None,
     assume_normal: bool,
     labels: Path | None,
@@ -47,7 +47,7 @@ def train(
     if false_alarm_rate is not None:
         chosen = msgspec.structs.replace(chosen, false_alarm_rate=false_alarm_rate)
         chosen.__post_init__()
-    reader = open_records(file, load_schema(schema), on_error=on_error, labels=labels)
+    reader = open_records(file, load_schema(schema) if schema else None, on_error=on_error, labels=labels)
     records = concat_tables(list(reader))
     report_skipped(reader)
     if assume_normal:

@@ -359,7 +359,7 @@ def test_a_missing_file_gives_no_clear_line(run: Any, files: Files, tmp_path: Pa
     complaint(run("evaluate", "network", "--model", gone, "--test", files.test), gone, "No such file")
     complaint(run("info", gone), gone, "No such file")
     complaint(run("info", tmp_path), tmp_path, "Is a directory")
-    complaint(run("train", "network", tmp_path, "-o", tmp_path / "m"), tmp_path, "Is a directory")
+    complaint(run("train", "network", tmp_path, "-o", tmp_path / "m"), tmp_path, "no capture in this folder")
     complaint(run("train", "network", files.train, "-o", tmp_path / "m", "--params", gone), gone, "Presets: thesis")
     complaint(run("train", "network", files.train, "-o", tmp_path / "m", "--params", ""), "Presets: thesis")
     assert os.listdir(tmp_path) == []
@@ -375,7 +375,7 @@ def test_a_place_that_cannot_be_written_gives_no_clear_line(run: Any, files: Fil
 
 def test_a_bad_schema_gives_no_clear_line(run: Any, files: Files, tmp_path: Path) -> None:
     output = ["-o", tmp_path / "m"]
-    complaint(run("train", "network", files.train, *output, "--schema", "kdd98"), "kdd98", "Built in: kdd")
+    complaint(run("train", "network", files.train, *output, "--schema", "kdd98"), "kdd98", "Built in: flow, kdd")
     broken = tmp_path / "broken.toml"
     for text in ('name = "x"', "name = ", '[[attribute]]\nname = "a"\ncolour = "red"', "\xff = 1"):
         broken.write_text(text, encoding="latin-1")
