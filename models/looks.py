@@ -61,9 +61,9 @@ _CAPTURES = (
     "566c4819a8130d65d29076930bd46dde5c2595a4a8be4a380857feb5b430ec6e",  # zeek_ssh.pcap
 )
 TEST_SETS = {
-    **dict.fromkeys(_CAPTURES, "captures"),
     "fa46b0935342616aa83b7c2578db355b6a7aaabbc492248172c7a1e8b7ab8f84": "KDDTest+",
     "746993ac9e25868827cacf09eab450050a2a1056e1ce48a1ad39f5dc801d531d": "KDDTest-21",
+    **dict.fromkeys(_CAPTURES, "captures"),
 }
 
 

@@ -21,7 +21,7 @@ from netclust.models import looks
 from netclust.models.looks import TEST_SETS, count_looks, find_ledger, record_look
 from netclust.schema import load_schema
 
-KDD_TEST, KDD_TEST_21 = TEST_SETS
+KDD_TEST, KDD_TEST_21 = list(TEST_SETS)[:2]
 ROOT = Path(__file__).resolve().parents[2]
 
 
