@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 READY   = $(VENV)/.ready
 
-.PHONY: demo demo-nsl-kdd test test-long check docs format bench reproduce lock smoke clean
+.PHONY: demo demo-nsl-kdd test test-long check docs format bench captures reproduce lock smoke clean
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "netclust needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..."; exit 2; }
@@ -46,6 +46,14 @@ bench: $(READY)
 	$(BIN)/python benchmarks/vs_sklearn.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/explanations.py
+	$(BIN)/python benchmarks/vs_nfstream.py
+	$(BIN)/python benchmarks/capture_memory.py
+
+# Attacks in the shared captures, beside three rivals, for both schemas (some 15 minutes).
+PCAP = $(or $(NETCLUST_DATA),../shared/datasets)/pcap
+captures: $(READY)
+	$(BIN)/netclust evaluate capture '$(PCAP)' --labels benchmarks/pcap-labels.csv --schema flow --schema kdd \
+	  --json benchmarks/results/captures.json
 
 # Table 4.1 beside ours, with every peer (half an hour), and the pictures of docs/detection.md.
 NSL_KDD = $(or $(NETCLUST_DATA),../shared/datasets)/nsl-kdd

@@ -67,7 +67,9 @@ class _Rival(Detector):
 class _IsolationForest(_Rival):
     def _warm_up(self, x: Scores, seed: int) -> None:
         ensemble = _module("sklearn.ensemble")
-        self._forest = ensemble.IsolationForest(n_estimators=200, max_samples=2048, random_state=seed).fit(x)
+        self._forest = ensemble.IsolationForest(n_estimators=200, max_samples=min(2048, len(x)), random_state=seed).fit(
+            x
+        )
 
     def score(self, table: Table) -> Scores:
         return np.asarray(-self._forest.score_samples(self._features(table)), np.float64)

@@ -18,7 +18,7 @@ from netclust.errors import InputError
 from netclust.learners.margin import MarginRule
 from netclust.learners.stream import Absent, StreamRule
 from netclust.reference import Choice
-from netclust.schema import Transform
+from netclust.schema import Schema, Transform
 from netclust.similarity import RootFeatures
 
 PRESETS = (
@@ -122,11 +122,15 @@ def parse_params(text: str | bytes, where: str = "parameters") -> TrainParams:
         raise InputError(f"{where}: {error}. Known parameters: {known}") from None
 
 
-def load_params(name_or_path: str | Path) -> TrainParams:
-    """A preset by name (`thesis`), or a TOML file."""
+def load_params(name_or_path: str | Path, schema: Schema | None = None) -> TrainParams:
+    """A preset by name (`thesis`), or a TOML file. Of what a preset leaves out, only what the schema has counts."""
     if str(name_or_path) in PRESETS:
         data = resources.files("netclust").joinpath(f"presets/{name_or_path}.toml").read_bytes()
-        return parse_params(data, str(name_or_path))
+        params = parse_params(data, str(name_or_path))
+        if schema is None:
+            return params
+        features = {a.name for a in schema.features}
+        return msgspec.structs.replace(params, without=tuple(name for name in params.without if name in features))
     path = Path(name_or_path)
     try:
         with path.open("rb") as file:

@@ -57,12 +57,9 @@ def train(
     """
     table = as_table(data, labels, schema=schema, normal=normal)
     unlabelled = not table.has_labels
-    chosen = (WARM if unlabelled else load_params("late")) if params is None else params
+    chosen = (WARM if unlabelled else "late") if params is None else params
     if isinstance(chosen, str):
-        chosen = load_params(chosen)
-    if params is None or isinstance(params, str):  # a preset may leave out attributes that another schema has
-        here = tuple(name for name in chosen.without if any(a.name == name for a in table.schema.features))
-        chosen = msgspec.structs.replace(chosen, without=here)
+        chosen = load_params(chosen, table.schema)
     try:
         chosen = msgspec.convert(msgspec.to_builtins(chosen) | changes, TrainParams)
     except msgspec.ValidationError as error:

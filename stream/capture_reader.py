@@ -132,11 +132,17 @@ def _in_batches(ended: Iterable[NDArray[Any]]) -> Iterator[NDArray[Any]]:
 
 
 def open_records(
-    path: str | Path, schema: Schema | None = None, *, on_error: OnError = "stop", labels: str | Path | None = None
+    path: str | Path,
+    schema: Schema | None = None,
+    *,
+    on_error: OnError = "stop",
+    labels: str | Path | None = None,
+    context: bool = True,
 ) -> TableReader:
     """A reader for a file of records, or for a capture (a folder of them), whichever it is.
 
-    Where no schema is given, records have KDD's attributes and captures get those of `flow`.
+    Where no schema is given, records have KDD's attributes and captures get those of `flow`. Without context, addresses
+    of a capture are not written out.
     """
     is_folder = str(path) != "-" and Path(path).is_dir()
     if not is_folder and not is_capture(path):
@@ -149,4 +155,4 @@ def open_records(
     rules = None if labels is None else load_labels(labels)
     if rules is not None and not is_folder:
         rules = rules.for_file(path)
-    return CaptureReader(list_captures([path]), schema, labels=rules)
+    return CaptureReader(list_captures([path]), schema, labels=rules, context=context)

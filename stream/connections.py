@@ -2,6 +2,7 @@
 
 Traffic attributes are counted in the order in which connections end, so one object follows one stream.
 
+>>> from netclust.kernels.flow_layout import RECORD
 >>> table = Connections("kdd").table(np.zeros(0, RECORD))
 >>> len(table), table.schema.name
 (0, 'kdd')
@@ -378,8 +379,8 @@ def context_columns(records: NDArray[Any]) -> dict[str, NDArray[np.object_]]:
 def iso_times(nanoseconds: NDArray[np.int64]) -> NDArray[Any]:
     """UTC, to the nanosecond.
 
-    >>> iso_times(np.array([1_500_000_000]))
-    array(['1970-01-01T00:00:01.500000000Z'], dtype='<U30')
+    >>> iso_times(np.array([1_500_000_000])).tolist()
+    ['1970-01-01T00:00:01.500000000Z']
     """
     return np.char.add(np.datetime_as_string(nanoseconds.astype("datetime64[ns]"), unit="ns"), "Z")
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from netclust.kernels.flows import track
 from netclust.stream.packets import INDEX, PacketBlock
 from netclust.stream.services import app_ports
 
-__all__ = ["FlowTable", "FlowTimeouts"]
+__all__ = ["FlowTable", "FlowTimeouts", "load_kernels"]
 
 MAX_FLOWS = 1 << 24
 CHUNK_PACKETS = 4096  # decoded at a time: they stay in the processor's cache
@@ -151,11 +150,20 @@ class FlowTable:
         return self.feed(PacketBlock(_NO_DATA, np.empty(0, INDEX), now))
 
     def finish(self) -> NDArray[Any]:
-        """All that is still open, each ending when it would have fallen due."""
+        """All that is still open, each ending when it would have fallen due; without an idle timeout, now."""
         now = self.now
+        self._state[layout.NOW] = min(now, FOREVER - 1)  # nothing would come after the last moment that there is
         ended = self._track(_NO_DATA, self._packets[:0], FOREVER)
         self._state[layout.NOW] = now
-        return np.concatenate(ended) if ended else np.empty(0, layout.RECORD)
+        records = np.concatenate(ended) if ended else np.empty(0, layout.RECORD)
+        if self.timeouts.idle == 0:
+            never = records["flow"]["end"] == layout.END_IDLE
+            records["flow"]["end"][never] = layout.END_STOPPED
+            records["time"][never] = now
+            # Unanswered attempts may have fallen due later: time does not go back.
+            records["time"] = np.maximum.accumulate(records["time"])
+            records["flow"]["time"] = records["time"]
+        return records
 
     def _track(self, data: NDArray[np.uint8], packets: NDArray[Any], until: int) -> list[NDArray[Any]]:
         ended = []
@@ -174,7 +182,6 @@ class FlowTable:
 _NO_DATA = np.zeros(1, np.uint8)
 
 
-@cache
-def warm() -> None:
-    """Compile the kernels, or load them."""
+def load_kernels() -> None:
+    """Compile what follows packets, or load it from the cache, so that the first packet does not wait for it."""
     FlowTable(16).feed(PacketBlock(np.zeros(64, np.uint8), np.zeros(1, INDEX)))

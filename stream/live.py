@@ -334,6 +334,11 @@ def open_live(
     return ScapyCapture(interfaces, promiscuous=promiscuous, bpf=bpf, queue_bytes=ring_bytes, snaplen=snaplen)
 
 
+def load_kernels() -> None:
+    """Compile what walks a ring, or load it from the cache."""
+    layout.walk_block(np.zeros(64, np.uint8), 0, 64, ETHERNET, False, np.empty(0, INDEX))
+
+
 def _has_packet_sockets() -> bool:
     return sys.platform == "linux" and hasattr(socket, "AF_PACKET")
 

@@ -6,7 +6,7 @@
 ...     with open_writer(Path(folder, "some.csv")) as writer:
 ...         writer.write(simulate(3, seed=1).table())
 ...     Path(folder, "some.csv").read_text().splitlines()[0][:30]
-'duration,protocol_type,service'
+'time,duration,protocol_type,se'
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _QUOTED = frozenset('",\r\n')
 class RecordWriter(ABC):
     """Takes tables of one schema; written when it is closed."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
+    def __init__(self, stream: IO[bytes], shared: bool = False) -> None:
+        self._stream, self._shared = stream, shared  # what is shared is not ours to close
         self.records = 0
 
     def write(self, table: Table) -> None:
@@ -53,7 +53,7 @@ class RecordWriter(ABC):
     def close(self) -> None:
         """Finish the file."""
         self._stream.flush()
-        if self._stream is not sys.stdout.buffer:
+        if not self._shared:
             self._stream.close()
 
     def __enter__(self) -> RecordWriter:
@@ -125,8 +125,8 @@ class _JsonLines(RecordWriter):
 
 
 class _Parquet(RecordWriter):
-    def __init__(self, stream: IO[bytes]) -> None:
-        super().__init__(stream)
+    def __init__(self, stream: IO[bytes], shared: bool = False) -> None:
+        super().__init__(stream, shared)
         try:
             import pyarrow
             from pyarrow import parquet
@@ -161,7 +161,7 @@ def open_writer(path: Path, *, format: str = "") -> RecordWriter:  # noqa: A002
     if to_stdout:
         if ending == "parquet":
             raise InputError("Parquet cannot go to standard output: give a file")
-        return kinds[ending](sys.stdout.buffer)
+        return kinds[ending](sys.stdout.buffer, shared=True)
     try:
         stream = path.open("wb")
     except OSError as error:

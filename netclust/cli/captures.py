@@ -15,6 +15,7 @@ from netclust.models.capture_detectors import RIVALS
 from netclust.models.capture_table import OURS, CapturePlan, CaptureResult, compare_on_captures
 from netclust.models.looks import TEST_SETS, find_ledger, record_look
 from netclust.models.params import load_params
+from netclust.schema import load_schema
 from netclust.stream.capture_files import list_captures
 from netclust.stream.capture_labels import load_labels
 
@@ -43,9 +44,10 @@ def evaluate(
     data = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
     found: dict[str, Any] = {}
     for schema in schemas:
+        chosen = load_params(params or PRESET, load_schema(schema))
         plan = CapturePlan(
-            schema=schema, params=load_params(params or PRESET), rate=rate, hours=hours, draws=draws,
-            rivals=RIVAL_CHOICES[peers], rival_seeds=seeds, every=every, seed=seed,
+            schema=schema, params=chosen, rate=rate, hours=hours, draws=draws, rivals=RIVAL_CHOICES[peers],
+            rival_seeds=seeds, every=every, seed=seed,
         )  # fmt: skip
         outcome = compare_on_captures(plan, paths, rules, on_step=lambda step, s=schema: note(f"{s}: {step}"))  # type: ignore[misc]
         looked = next((sha for sha in data.values() if sha in TEST_SETS), "")

@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 
 from netclust.cli.output import check_folders, check_not_input, note, result, say, table, write_json
 from netclust.errors import InputError
+from netclust.kernels.flow_layout import RECORD
 from netclust.kernels.tcp import FLAG_NAMES
 from netclust.stream.capture_files import CaptureFile, list_captures, merge_captures
 from netclust.stream.capture_labels import load_labels
 from netclust.stream.capture_reader import tables_of
 from netclust.stream.capture_writer import CaptureWriter
-from netclust.stream.connections import conn_states
+from netclust.stream.connections import PROTOCOL_NUMBERS, Connections, conn_states
 from netclust.stream.fanout import FanoutFlows
-from netclust.stream.flow_table import FlowTable, FlowTimeouts
+from netclust.stream.flow_table import FlowTable, FlowTimeouts, load_kernels
 from netclust.stream.live import LiveSource, open_live
 from netclust.stream.packets import PacketBlock, PacketSource
 from netclust.stream.record_writer import RecordWriter, open_writer
@@ -66,6 +67,9 @@ def run(
     for path in captures:
         check_not_input(path, output, json)
     rules = None if labels is None else load_labels(labels)
+    if live.interfaces:  # before packets come, who would not wait
+        load_kernels()
+        Connections(schema).table(np.zeros(1, RECORD))
     started = time.perf_counter()
     with ExitStack() as stack:
         flows = _open(captures, live, follow, max_flows, timeouts, tunnels, json is not None, stack)
@@ -274,6 +278,4 @@ class _Summary:
 
 def protocol_name(number: int) -> str:
     """A protocol as records call it, its number where they have no name for it."""
-    from netclust.stream.connections import PROTOCOL_NUMBERS
-
     return PROTOCOL_NUMBERS.get(number, str(number))

@@ -43,11 +43,13 @@ def train(
     """Read, learn, write the model."""
     check_folders(output, json)
     check_not_input(file, output, json)
-    chosen = TrainParams() if params is None else load_params(params)
+    reader = open_records(
+        file, load_schema(schema) if schema else None, on_error=on_error, labels=labels, context=False
+    )
+    chosen = TrainParams() if params is None else load_params(params, reader.schema)
     if false_alarm_rate is not None:
         chosen = msgspec.structs.replace(chosen, false_alarm_rate=false_alarm_rate)
         chosen.__post_init__()
-    reader = open_records(file, load_schema(schema) if schema else None, on_error=on_error, labels=labels)
     records = concat_tables(list(reader))
     report_skipped(reader)
     if assume_normal:
@@ -129,7 +131,7 @@ def evaluate(
     check_folders(json)
     check_not_input(test, json)
     model = Model.load(model_path)
-    reader = open_records(test, model.encoding.schema, on_error=on_error, labels=labels)
+    reader = open_records(test, model.encoding.schema, on_error=on_error, labels=labels, context=False)
     load_kernels(reader.schema)  # before the clock starts
     config = linker_config(protocol, feedback, delay, window, mature, whole=not partial)
     evaluation = evaluate_network(model, reader, config, where=test)

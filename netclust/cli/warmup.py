@@ -10,7 +10,7 @@ from netclust.cli.output import result, say, write_json
 
 
 def run(json: Path | None) -> None:
-    """Compile what training, reading and linking need."""
+    """Compile what training, reading, linking and following packets need."""
     start = time.perf_counter()
     from netclust.datasets.records import RecordReader
     from netclust.datasets.simulate import simulate
@@ -29,9 +29,30 @@ def run(json: Path | None) -> None:
         train_network(table, TrainParams(learner="margin", steps=1, training_window=50, reference_size=40))
         model = train_network(table, TrainParams(epochs=1, reference_size=40))
         evaluate_network(model, [table], LinkerConfig(referent_window=50, label_delay=10, mature_after=60.0))
+        _captures(Path(folder))
     seconds = time.perf_counter() - start
     kept = f"kept in {CACHE_FOLDER}" if CACHE_FOLDER else "but not kept: no writable folder, set NUMBA_CACHE_DIR"
     if str(json) != "-":
         say(f"kernels ready in {seconds:.1f} s, {kept}")
     body = {"seconds": seconds, "cache": str(CACHE_FOLDER) if CACHE_FOLDER else None}
     write_json(json, result(["warmup"], body, seed=None, data={}))
+
+
+def _captures(folder: Path) -> None:
+    """Write a few minutes of packets, and read them in both formats and by both schemas."""
+    from netclust.datasets.capture_simulator import simulate_capture
+    from netclust.schema import load_schema
+    from netclust.stream.capture_files import CaptureFile, merge_captures
+    from netclust.stream.capture_reader import CaptureReader
+    from netclust.stream.capture_writer import write_capture
+    from netclust.stream.live import load_kernels
+
+    packets = folder / "packets.pcap"
+    simulate_capture(packets, hours=0.05, scale=0.2, hosts=5, attacks="all")
+    write_capture(folder / "packets.pcapng", CaptureFile(packets), format="pcapng")
+    for schema in ("kdd", "flow"):
+        for _ in CaptureReader([folder / "packets.pcapng"], load_schema(schema)):
+            pass
+    for _ in merge_captures([CaptureFile(packets), CaptureFile(packets)]):
+        pass
+    load_kernels()

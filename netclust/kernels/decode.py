@@ -106,9 +106,6 @@ def _short(here: int, wire: int) -> int:
 @inner
 def _frame(data: NDArray[np.uint8], at: int, here: int, wire: int, link: int, tunnels: bool, packet: Any) -> int:
     """A frame from its link header on: `here` is where the captured bytes end, `wire` where the frame did."""
-    packet.sport = packet.dport = packet.window = 0
-    packet.seq = packet.ack = packet.ident = packet.fragment = 0
-    packet.flags = packet.icmp_type = packet.icmp_code = packet.more = packet.ttl = packet.header_bytes = 0
     kind = -1  # an ethertype once it is known
     if link == 1:  # Ethernet
         if at + 14 > here:
@@ -153,6 +150,9 @@ def _network(
     data: NDArray[np.uint8], at: int, here: int, wire: int, kind: int, tunnels: bool, packet: Any
 ) -> tuple[int, int, int]:
     """Tags, then IP or ARP. The status; where a tunnel's inside begins (-1: there is none) and of what kind it is."""
+    packet.sport = packet.dport = packet.window = 0
+    packet.seq = packet.ack = packet.ident = packet.fragment = 0
+    packet.flags = packet.icmp_type = packet.icmp_code = packet.more = packet.ttl = packet.header_bytes = 0
     tags = 0
     while kind in (0x8100, 0x88A8, 0x9100):
         if at + 4 > here:
@@ -232,7 +232,7 @@ def _ipv6(data: NDArray[np.uint8], at: int, here: int, wire: int, tunnels: bool,
     if data[at] >> 4 != 6:
         return BAD_IP, -1, 0
     status, end = OK, at + 40 + u16(data, at + 4)
-    if end == at + 40:  # a jumbogram, or nothing behind the header
+    if end == at + 40 and data[at + 6] != 59:  # a jumbogram or a segment that the network card was to cut
         end = wire
     if end > wire:
         status, end = LENGTH_BEYOND_FRAME, wire
@@ -297,8 +297,11 @@ def _transport(
         if length and at + length < end:  # padding behind the datagram
             end = at + length
             here = min(here, end)
-        if tunnels and packet.dport == _VXLAN_PORT and at + 16 <= here and data[at + 8] & 8:
-            return status, at + 16, 0x6558
+        if tunnels and packet.dport == _VXLAN_PORT and at + 16 <= end:
+            if at + 16 > here:
+                return _short(here, end), -1, 0
+            if data[at + 8] & 8:
+                return status, at + 16, 0x6558
     elif proto == SCTP:
         if at + 12 > here:
             return _short(here, end), -1, 0

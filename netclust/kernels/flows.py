@@ -78,6 +78,8 @@ def track(
     done = 0
     i = begin
     while i <= len(packets):
+        if done >= room:
+            return i, done
         last_round = i == len(packets)
         now = until if last_round else packets[i].time
         if not last_round and packets[i].status >= FIRST_BAD:
@@ -94,7 +96,7 @@ def track(
             state[STEPPING] = 0
             state[NOW] = now
         if now > state[NOW]:
-            if not last_round and state[NOW] >= 0 and now > state[NOW] + _DAY_NS:
+            if not last_round and state[NOW] >= 0 and now - _DAY_NS > state[NOW]:
                 state[CLOCK_LEAPS] += 1
             if now > state[DUE]:
                 done = _end_due(flows, flow_words, side_words, name_words, lines, chain, ends, buckets, free, conf,
@@ -185,7 +187,7 @@ def track(
                 ends[goal, 0] = slot
             ends[goal, 1] = slot
             flow.list, flow.due_from = goal, state[NOW]
-            state[DUE] = min(state[DUE], state[NOW] + _wait(conf, goal))
+            state[DUE] = min(state[DUE], _due(state[NOW], conf, goal))
         elif which == IDLE_LIST:
             flow.due_from = state[NOW]
         i += 1
@@ -193,8 +195,10 @@ def track(
 
 
 @inner
-def _wait(conf: NDArray[np.int64], which: int) -> int:
-    return conf[ATTEMPT_NS] if which == ATTEMPT_LIST else conf[IDLE_NS] if which == IDLE_LIST else conf[CLOSE_NS]
+def _due(start: int, conf: NDArray[np.int64], which: int) -> int:
+    """When what counts from `start` falls due; never so late that the sum overflows."""
+    wait = conf[ATTEMPT_NS] if which == ATTEMPT_LIST else conf[IDLE_NS] if which == IDLE_LIST else conf[CLOSE_NS]
+    return min(start, _NEVER - 1 - wait) + wait
 
 
 @inner
@@ -317,7 +321,7 @@ def _begin(
     is_attempt = packet.proto == TCP and packet.flags & (SYN | ACK) == SYN
     which = ATTEMPT_LIST if is_attempt else IDLE_LIST
     flow.list, flow.due_from = which, state[NOW]
-    state[DUE] = min(state[DUE], state[NOW] + _wait(conf, which))
+    state[DUE] = min(state[DUE], _due(state[NOW], conf, which))
     tail = ends[which, 1]
     chain[slot, 0], chain[slot, 1] = tail, _NONE
     if tail >= 0:
@@ -443,7 +447,7 @@ def _look_inside(
 @inner
 def _join_fragment(packet: Any, fragments: NDArray[Any], conf: NDArray[np.int64], state: NDArray[np.int64]) -> None:
     """Later fragments get the ports of the first; what overlaps or is too long is wrong (its `more` gets bit 1)."""
-    h = mix(packet.src_lo ^ np.uint64(conf[SEED]))
+    h = mix(packet.src_lo)  # not seeded: two that share a place must do so in every run
     h = mix(h ^ packet.dst_lo ^ mix(packet.src_hi ^ mix(packet.dst_hi)))
     h = mix(h ^ np.uint64(packet.ident) ^ (np.uint64(packet.proto) << np.uint64(40)))
     entry = fragments[h & np.uint64(len(fragments) - 1)]
@@ -491,8 +495,8 @@ def _end_due(
         first, due = _NONE, _NEVER
         for which in range(LISTS):
             slot = ends[which, 0]
-            if slot >= 0 and flows[slot].due_from + _wait(conf, which) < due:
-                first, due = np.int64(slot), flows[slot].due_from + _wait(conf, which)
+            if slot >= 0 and _due(flows[slot].due_from, conf, which) < due:
+                first, due = np.int64(slot), _due(flows[slot].due_from, conf, which)
         state[DUE] = due
         if due >= now:
             break

@@ -62,7 +62,7 @@ def read_hello(data: NDArray[np.uint8], at: int, end: int, flow: Any, name: NDAr
         at += 4
         if not _grease(kind):
             flow.tls_extensions += 1
-        if kind == _SERVER_NAME and at + 5 <= stop:
+        if kind == _SERVER_NAME and at + 5 <= stop and flow.name_bytes == 0:  # a second one would leave its rest
             length = min(u16(data, at + 3), NAME_BYTES, stop - at - 5)
             for k in range(length):
                 name[k] = data[at + 5 + k]
@@ -100,7 +100,7 @@ def read_dns(
     keep = flow.name_bytes == 0
     for _ in range(_MAX_LABELS):
         if at >= end:
-            return
+            break
         size = np.int64(data[at])
         at += 1
         if size == 0 or size >= 64 or at + size > end:

@@ -196,7 +196,7 @@ def _fill_gaps(side: Any, gaps: NDArray[np.uint32], start: int, size: int) -> in
             k += 1
             continue
         filled += part
-        side.missed_bytes -= part
+        side.missed_bytes = max(side.missed_bytes - part, 0)  # an earlier part of the connection may have counted it
         left, right = _ahead(low, gap_start), _ahead(gap_end, high)
         if left > 0 and right > 0:
             gaps[k, 1] = low

@@ -36,14 +36,11 @@ def count_window(
     room = len(ring_time)
     columns = keys.shape[1]
     for i in range(len(time)):
-        if time[i] < state[LATEST]:
-            state[HELD] = 0
-            table[:] = _EMPTY
-            counts[:, :] = 0
+        stepped = time[i] < state[LATEST]
         state[LATEST] = time[i]
         while state[HELD] > 0:
             old = state[OLDEST]
-            late = span > 0 and ring_time[old] <= time[i] - span
+            late = stepped or (span > 0 and ring_time[old] <= time[i] - span)
             if not late and state[HELD] < longest:
                 break
             if not late and span > 0:

@@ -124,7 +124,7 @@ def test_a_line_that_is_no_look_is_counted(tmp_path: Path) -> None:
 
 
 def test_the_packed_file_has_another_checksum(data_folder: Path) -> None:
-    for sha256, name in TEST_SETS.items():
+    for sha256, name in list(TEST_SETS.items())[:2]:
         reader = RecordReader(data_folder / "nsl-kdd" / f"{name}.txt.xz", load_schema("kdd"))
         for _ in reader:
             pass

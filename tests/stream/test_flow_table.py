@@ -276,3 +276,8 @@ def test_records_depend_on_how_the_stream_is_cut(script: list[Any], size: int, r
     assert cut["orig"]["packets"].sum() + cut["resp"]["packets"].sum() == len(packets)
     assert table.open_flows == 0
     assert (np.diff(cut["time"]) >= 0).all()
+
+
+def test_without_an_idle_timeout_connections_end_in_another_century() -> None:
+    records = records_of([udp(0), tcp(1, "S"), udp(2)], FlowTimeouts(idle=0))
+    assert (ends(records), after(records)) == (["attempt", "stopped"], [6.0, 6.0])

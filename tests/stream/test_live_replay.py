@@ -1,4 +1,4 @@
-"""A simulated capture replayed between two namespaces of the test's own: live records are those of a dump of the same."""
+"""A simulated capture replayed between namespaces of the test's own: live records are those of a dump of the same."""
 
 from __future__ import annotations
 
