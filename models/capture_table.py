@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.datasets.capture_simulator import simulate_capture
+from netclust.metrics import auc
 from netclust.models.bootstrap import paired_interval
 from netclust.models.capture_cases import Case, attack_case, benign_table
 from netclust.models.capture_detectors import RIVALS, Detector, Netclust, make_rival
@@ -59,6 +60,7 @@ class _Judged:
     cases: list[NDArray[np.bool_]]  # [draw, connection]
     day: NDArray[np.bool_]
     benign: NDArray[np.bool_]
+    apart: NDArray[np.float64]  # [draw, case]: AUC of an attack against the real ordinary connections
 
 
 @dataclass(eq=False)
@@ -68,6 +70,7 @@ class CaptureResult:
     plan: CapturePlan
     rows: list[dict[str, Any]] = field(default_factory=list)
     detectors: dict[str, dict[str, Any]] = field(default_factory=dict)
+    ordinary: list[dict[str, Any]] = field(default_factory=list)
 
     def score(self, rival: str) -> dict[str, int]:
         """Wins, ties and losses against a rival."""
@@ -83,7 +86,8 @@ def compare_on_captures(
         work = _Work(plan, Path(folder), on_step)
         training, warm, calibration, test = (work.day(n, n == TRAIN_DAY) for n in range(4))
         cases, ordinary = _cases(plan, captures, rules, work)
-    benign = benign_table(ordinary, plan.schema) if ordinary else test[:0]
+    tables = [benign_table([path], plan.schema) for path in ordinary]
+    benign = concat_tables(tables) if tables else test[:0]
     on_step("netclust")
     fit = fit_network(training, plan.params, seed=plan.seed)
     judged = {
@@ -94,7 +98,15 @@ def compare_on_captures(
         made = [make_rival(name, warm[:: plan.every], plan.seed + k) for k in range(plan.rival_seeds)]
         every = slice(None, None, plan.every)
         judged[name] = _judge(plan, made, calibration[every], cases, test[every], benign)
-    return _result(plan, judged, cases)
+    result = _result(plan, judged, cases)
+    at = 0
+    for path, table in zip(ordinary, tables, strict=True):
+        flagged = {
+            name: float(each.benign[:, at : at + len(table)].sum(axis=1).mean()) for name, each in judged.items()
+        }
+        result.ordinary.append({"capture": path.name, "flows": len(table), "flagged": flagged})
+        at += len(table)
+    return result
 
 
 class _Work:
@@ -157,17 +169,21 @@ def _judge(
     test: Table,
     benign: Table,
 ) -> _Judged:
-    def above(detector: Detector, threshold: float, table: Table) -> NDArray[np.bool_]:
-        return detector.score(table) > threshold if len(table) else np.zeros(0, np.bool_)
-
     found: list[list[NDArray[np.bool_]]] = []
-    for detector in detectors:
+    apart = np.full((len(detectors), len(cases)), np.nan)
+    for d, detector in enumerate(detectors):
         usual = detector.score(calibration)
         # The nearest of their own scores: an interpolated one may lie between infinities.
         threshold = float(np.quantile(usual, 1 - plan.rate, method="higher"))
-        found.append([above(detector, threshold, table) for table in (*(c.records for c in cases), test, benign)])
+        tables = (*(c.records for c in cases), test, benign)
+        scores = [detector.score(table) if len(table) else np.zeros(0) for table in tables]
+        found.append([score > threshold for score in scores])
+        if len(benign):
+            for k, score in enumerate(scores[: len(cases)]):
+                truth = np.arange(len(score) + len(benign)) < len(score)
+                apart[d, k] = auc(np.concatenate([score, scores[-1]]), truth)
     stacked = [np.stack(parts) for parts in zip(*found, strict=True)]
-    return _Judged(stacked[:-2], stacked[-2], stacked[-1])
+    return _Judged(stacked[:-2], stacked[-2], stacked[-1], apart)
 
 
 def _result(plan: CapturePlan, judged: dict[str, _Judged], cases: Sequence[Case]) -> CaptureResult:
@@ -182,6 +198,7 @@ def _result(plan: CapturePlan, judged: dict[str, _Judged], cases: Sequence[Case]
             "benign_flagged": flagged,
             "benign_flows": n,
             "benign_interval": wilson(flagged, n),
+            "auc_against_benign": _mean_sd(each.apart.mean(axis=1)),
         }
     ours = judged[OURS]
     for k, case in enumerate(cases):
@@ -191,6 +208,7 @@ def _result(plan: CapturePlan, judged: dict[str, _Judged], cases: Sequence[Case]
             "kind": case.kind,
             "flows": case.flows,
             "detection": {name: _mean_sd(each.cases[k].mean(axis=1)) for name, each in judged.items()},
+            "auc_against_benign": {name: _mean_sd(each.apart[:, k]) for name, each in judged.items()},
             "seconds_to_first_alert": {name: _first_alert(each.cases[k], case) for name, each in judged.items()},
             "against": {},
         }

@@ -59,6 +59,7 @@ def evaluate(
             "params": msgspec.to_builtins(plan.params),
             "rows": outcome.rows,
             "detectors": outcome.detectors,
+            "ordinary": outcome.ordinary,
             "score": {rival: outcome.score(rival) for rival in plan.rivals},
         }
     body = {
@@ -105,9 +106,13 @@ def _print(outcome: CaptureResult) -> None:
                 name,
                 f"{percent(d['false_alarm_rate']['mean'])} of {d['false_alarms_counted_on']:,}",
                 f"{d['benign_flagged']:.1f} of {d['benign_flows']} = {percent(share)} ({percent(low)}-{percent(high)})",
+                f"{d['auc_against_benign']['mean']:.3f}",
             ]
         )
-    table("False alarms", ["detector", f"simulated, {plan.hours:g} hours", "real ordinary captures"], rows)
+    columns = ["detector", f"simulated, {plan.hours:g} hours", "real ordinary captures", "attacks against those, AUC"]
+    table("False alarms", columns, rows)
+    rows = [[o["capture"], o["flows"], *(f"{o['flagged'][name]:.1f}" for name in names)] for o in outcome.ordinary]
+    table("Real ordinary captures: connections flagged", ["capture", "flows", *names], rows)
     for rival in plan.rivals:
         score = outcome.score(rival)
         say(f"against {rival}: {score['win']} wins, {score['tie']} ties, {score['loss']} losses")
