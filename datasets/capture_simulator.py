@@ -94,7 +94,7 @@ def simulate_capture(
     """Write a capture (packed if it ends in .gz or .xz) and, if asked, one line for every connection in it.
 
     `attacks`: known, all, none, or names with commas; every one named happens at least once. `snaplen` cuts bulk data,
-    not protocol text; 0 keeps all. Without `start` the capture begins at midnight of `day`; day 0 is a Monday.
+    not protocol text; 0 keeps all. The capture begins at `start`, else at midnight of `day`; day 0 is a Monday.
 
     >>> simulate_capture("x.pcap", attacks="sharknado")
     Traceback (most recent call last):
@@ -164,7 +164,7 @@ def _epoch(start: str | None, day: int) -> int:
     seconds = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
     if not 0 <= seconds < 2**32 - int(MAX_HOURS * 3600):
         raise InputError(f"--start: {start!r} does not fit a capture file (1970 to 2105)")
-    return seconds + day * 86_400
+    return seconds
 
 
 @contextmanager

@@ -7,7 +7,7 @@ echo "1. Packets: a simulated morning (9 attack types) and the next one (5 more 
 "$netclust" simulate capture -o demo/past.pcap --labels demo/past.csv --start 2024-01-01T08:00:00Z --hours 4 --seed 1 \
   --campaigns-per-hour 6
 "$netclust" simulate capture -o demo/today.pcap --labels demo/today.csv --start 2024-01-02T09:00:00Z --hours 2 --seed 2 \
-  --day 1 --attacks all --campaigns-per-hour 6
+  --attacks all --campaigns-per-hour 6
 echo
 echo "2. What the packets say: connections."
 "$netclust" flows demo/today.pcap -o demo/today-flows.csv

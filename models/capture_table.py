@@ -138,9 +138,7 @@ class _Work:
         if hours not in self._around:
             path = self.folder / f"around-{hours}.pcap"
             start = f"2024-01-{TEST_DAY + 1:02d}T{'00' if long else '10'}:00:00Z"
-            simulate_capture(
-                path, None, hours=hours, seed=self.plan.seed + 900, day=TEST_DAY, attacks="none", start=start
-            )
+            simulate_capture(path, None, hours=hours, seed=self.plan.seed + 900, attacks="none", start=start)
             self._around[hours] = path
         return self._around[hours]
 
