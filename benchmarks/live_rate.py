@@ -2,14 +2,14 @@
 
     sudo .venv/bin/python benchmarks/live_rate.py [CAPTURE.pcap]
 
-Sender and receiver share the machine, and tcpreplay takes a core: the highest rate without a drop is a lower bound.
+A simulated capture is replayed, once received only, once followed to finished records. Sender and receiver share
+the machine, and tcpreplay takes a core: the highest rate without a drop is a lower bound.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
@@ -19,14 +19,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from common import ROOT, save
 
 sys.path.insert(0, str(ROOT / "tests" / "stream"))  # the same namespaces as the tests'
 
 from namespaces import Link, inside, ip, joined
 
+from netclust.datasets.capture_simulator import simulate_capture
+from netclust.kernels.flow_layout import RECORD
+from netclust.stream.connections import Connections
+from netclust.stream.flow_table import FlowTable
 from netclust.stream.live import LiveCapture
-from netclust.stream.packets import PacketBlock
+from netclust.stream.packets import INDEX, PacketBlock
 
 RATES = (10_000, 30_000, 100_000, 200_000, 300_000, 0)  # packets a second; 0 is as fast as tcpreplay can
 SECONDS = 3.0
@@ -39,10 +44,24 @@ def main() -> None:
     if shutil.which("tcpreplay") is None or shutil.which("ip") is None:
         raise SystemExit("skipped: needs tcpreplay and ip (iproute2)")
     with tempfile.TemporaryDirectory() as folder, joined() as link:
-        path = Path(sys.argv[1]) if len(sys.argv) > 1 else made_capture(Path(folder, "made.pcap"))
+        path = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(folder, "simulated.pcap")
+        if len(sys.argv) < 2:
+            simulate_capture(
+                path, hours=0.25, seed=1, attacks="port_scan,syn_flood", start="2024-01-01T10:00:00Z", snaplen=0,
+                clients="10.77.0.0/25", servers="10.77.0.128/25", hosts=20,
+            )  # fmt: skip
         for namespace, face in ((link.a, "va"), (link.b, "vb")):
             ip("-n", namespace, "link", "set", face, "mtu", "65535")
-        save("live_rate", {"capture": path.name if len(sys.argv) > 1 else "generated", **measure(link, path)})
+        table, records = FlowTable(), Connections("flow", context=False)
+
+        def follow(block: PacketBlock) -> None:
+            if len(ended := table.feed(block)):
+                records.table(ended)
+
+        follow(PacketBlock(np.zeros(64, np.uint8), np.zeros(1, INDEX)))  # kernels loaded
+        records.table(np.zeros(1, RECORD))
+        body = {"received": measure(link, path), "followed_to_records": measure(link, path, follow)}
+        save("live_rate", {"capture": path.name, **body})
 
 
 def measure(link: Link, path: Path, consume: Consumer = len) -> dict[str, Any]:
@@ -97,21 +116,6 @@ def _replayed(link: Link, path: Path, flags: list[str]) -> dict[str, Any]:
     if sent is None or rated is None:
         raise SystemExit(f"tcpreplay failed: {ran.stderr.strip() or ran.stdout.strip()}")
     return {"sent": int(sent[1]), "pps": round(float(rated[2])), "mbps": round(float(rated[1]))}
-
-
-def made_capture(path: Path, packets: int = 20_000) -> Path:
-    """UDP packets of 2,000 conversations, in the sizes of ordinary traffic, to a host that does not answer."""
-    sizes = (60, 60, 60, 120, 576, 1514, 1514)
-    with path.open("wb") as file:
-        file.write(struct.pack("=IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
-        for k in range(packets):
-            size = sizes[k % len(sizes)]
-            source, target = struct.pack("!BBH", 10, 1, k % 2000), b"\x0a\x02\x00\x01"
-            ip_header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, size - 14, k % 65536, 0, 64, 17, 0, source, target)
-            udp = struct.pack("!HHHH", 1024 + k % 2000, 53, size - 34, 0)
-            frame = b"\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02\x08\x00" + ip_header + udp
-            file.write(struct.pack("=IIII", k // 10_000, k % 10_000 * 100, size, size) + frame.ljust(size, b"."))
-    return path
 
 
 if __name__ == "__main__":

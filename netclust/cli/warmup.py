@@ -48,7 +48,7 @@ def _captures(folder: Path) -> None:
     from netclust.stream.live import load_kernels
 
     packets = folder / "packets.pcap"
-    simulate_capture(packets, hours=0.05, scale=0.2, hosts=5, attacks="all")
+    simulate_capture(packets, hours=0.05, scale=0.2, hosts=8, attacks="all")
     write_capture(folder / "packets.pcapng", CaptureFile(packets), format="pcapng")
     for schema in ("kdd", "flow"):
         for _ in CaptureReader([folder / "packets.pcapng"], load_schema(schema)):

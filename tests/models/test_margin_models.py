@@ -133,7 +133,7 @@ def test_a_margin_model_of_normal_traffic_alone_fails(table: Table) -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_does_not_train(name: str, table: Table) -> None:
-    params = load_params(name)
+    params = load_params(name, table.schema)
     changes: dict[str, Any] = {"reference_size": min(params.reference_size, 500), "steps": 5, "epochs": 1}
     if params.false_alarm_rate is not None:
         changes["false_alarm_rate"] = max(params.false_alarm_rate, 0.02)
