@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.kernels.flow_layout import FTP, HTTP, LINE_BYTES, POP3, SMTP, TELNET
+from netclust.kernels.flow_layout import FTP, HTTP, IMAP, LINE_BYTES, POP3, SMTP, TELNET
 from netclust.kernels.jit import inner
 
 
@@ -36,6 +36,7 @@ _WEB_TRICKS = _words(
     "<script", "%3cscript", "onerror=", "javascript:", "cmd.exe", "/bin/sh", "../", "..%2f", "/phf", "xp_cmdshell",
 )  # fmt: skip
 _PASSWORD, _LOGIN, _SU = 1, 2, 3
+_MAIL_BYTES = 8192  # of a direction of SMTP, POP3 or IMAP that are looked at: who logs in does so at the beginning
 _REQUEST_BYTES = 512  # of a request's first line that are looked at
 
 
@@ -85,6 +86,8 @@ def read_dialogue(
     if flow.app == HTTP:
         _http(data, at, end, from_orig, flow)
         return
+    if flow.app in (SMTP, POP3, IMAP) and side.payload_bytes > _MAIL_BYTES:
+        return  # mail itself
     if broken:
         side.line, side.skip = 0, 0
     for k in range(at, end):
@@ -231,7 +234,7 @@ def _mailbox(line: NDArray[np.uint8], size: int, from_orig: bool, flow: Any) -> 
 @inner
 def _http(data: NDArray[np.uint8], at: int, end: int, from_orig: bool, flow: Any) -> None:
     """The first line of a segment, if it is a request's or a status line; bodies are not read."""
-    if end - at < 12:
+    if end - at < 12 or data[at] < 65 or data[at] > 90:
         return
     stop = at
     while stop < end and stop - at < _REQUEST_BYTES and data[stop] != 10:
@@ -245,8 +248,6 @@ def _http(data: NDArray[np.uint8], at: int, end: int, from_orig: bool, flow: Any
                 flow.num_failed_logins += 1
             elif code == 404 and flow.hot:
                 flow.num_compromised += 1
-        return
-    if data[at] < 65 or data[at] > 90:
         return
     if _has(data, at, stop, _SECRETS, False):
         flow.num_access_files += 1

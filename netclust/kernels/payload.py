@@ -13,6 +13,8 @@ from netclust.kernels.jit import inner
 
 _SERVER_NAME, _ALPN, _VERSIONS = 0, 16, 43
 _MAX_LABELS = 32
+_MAX_NAME = 255
+_LOG2 = np.log2(np.maximum(np.arange(_MAX_NAME + 1), 1))
 
 
 @inner
@@ -81,7 +83,10 @@ def read_hello(data: NDArray[np.uint8], at: int, end: int, flow: Any, name: NDAr
 def read_dns(
     data: NDArray[np.uint8], at: int, end: int, flow: Any, name: NDArray[np.uint8], counts: NDArray[np.uint16]
 ) -> None:
-    """A DNS message: its first question, and whether an answer says that there is no such name. `counts` is scratch."""
+    """A DNS message: its first question, and whether an answer says that there is no such name.
+
+    `counts` is scratch: all 0, before and after.
+    """
     if at + 12 > end:
         return
     bits, questions = u16(data, at + 2), u16(data, at + 4)
@@ -94,16 +99,16 @@ def read_dns(
         return
     if not bits & 0x8000:
         flow.dns_queries += 1
-    counts[:] = 0
     at += 12
-    length, distinct = 0, 0
+    first = at
+    length, letters = 0, 0
     keep = flow.name_bytes == 0
     for _ in range(_MAX_LABELS):
         if at >= end:
             break
         size = np.int64(data[at])
         at += 1
-        if size == 0 or size >= 64 or at + size > end:
+        if size == 0 or size >= 64 or at + size > end or letters + size > _MAX_NAME:
             break
         if length:
             if keep and length < NAME_BYTES:
@@ -114,16 +119,26 @@ def read_dns(
                 name[length] = data[k]
             length += 1
             counts[data[k]] += 1
-            distinct += 1
+            letters += 1
         at += size
     if keep:
         flow.name_bytes = min(length, NAME_BYTES)
     flow.dns_length = max(flow.dns_length, length)
     if at + 2 <= end:
         flow.dns_type = u16(data, at)
-    entropy = 0.0
-    for k in range(256):
-        if counts[k]:
-            share = counts[k] / distinct
-            entropy -= share * np.log2(share)
-    flow.dns_entropy = max(flow.dns_entropy, np.float32(entropy))
+    if letters == 0:
+        return
+    # H = log2 n - (sum over the letters of log2 of how often each occurs) / n; then the counts are 0 again.
+    total, seen, k = 0.0, 0, first
+    while seen < letters:
+        for j in range(k + 1, k + 1 + np.int64(data[k])):
+            total += _LOG2[counts[data[j]]]
+            seen += 1
+        k += 1 + np.int64(data[k])
+    k, seen = first, 0
+    while seen < letters:
+        for j in range(k + 1, k + 1 + np.int64(data[k])):
+            counts[data[j]] = 0
+            seen += 1
+        k += 1 + np.int64(data[k])
+    flow.dns_entropy = max(flow.dns_entropy, np.float32(max(_LOG2[letters] - total / letters, 0.0)))
