@@ -28,7 +28,7 @@ from namespaces import Link, inside, ip, joined
 
 from netclust.datasets.capture_simulator import simulate_capture
 from netclust.kernels.flow_layout import RECORD
-from netclust.stream.connections import Connections
+from netclust.stream.connections import connection_maker
 from netclust.stream.flow_table import FlowTable
 from netclust.stream.live import LiveCapture
 from netclust.stream.packets import INDEX, PacketBlock
@@ -52,7 +52,7 @@ def main() -> None:
             )  # fmt: skip
         for namespace, face in ((link.a, "va"), (link.b, "vb")):
             ip("-n", namespace, "link", "set", face, "mtu", "65535")
-        table, records = FlowTable(), Connections("flow", context=False)
+        table, records = FlowTable(), connection_maker("flow", context=False)
 
         def follow(block: PacketBlock) -> None:
             if len(ended := table.feed(block)):

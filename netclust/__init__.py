@@ -18,6 +18,7 @@ from netclust._version import __version__
 if TYPE_CHECKING:
     from netclust.arrays import Detection, detect, train
     from netclust.batch import Batch
+    from netclust.datasets.capture_simulator import simulate_capture
     from netclust.datasets.records import RecordReader, read_table
     from netclust.datasets.simulate import simulate
     from netclust.errors import InputError, ModelError, NetclustError
@@ -29,12 +30,19 @@ if TYPE_CHECKING:
     from netclust.models.network import train_network
     from netclust.models.params import TrainParams, load_params
     from netclust.schema import Schema, load_schema, parse_schema
+    from netclust.stream.capture_files import CaptureFile
+    from netclust.stream.capture_labels import load_labels
+    from netclust.stream.capture_reader import CaptureReader, open_records
+    from netclust.stream.connections import connection_maker
+    from netclust.stream.flow_table import FlowTable, FlowTimeouts
+    from netclust.stream.live import open_live
     from netclust.table import Table
     from netclust.verdicts import VERDICTS, Verdicts
 
 _HOMES = {
     "arrays": ("Detection", "detect", "train"),
     "batch": ("Batch",),
+    "datasets.capture_simulator": ("simulate_capture",),
     "datasets.records": ("RecordReader", "read_table"),
     "datasets.simulate": ("simulate",),
     "errors": ("InputError", "ModelError", "NetclustError"),
@@ -46,6 +54,12 @@ _HOMES = {
     "models.network": ("train_network",),
     "models.params": ("TrainParams", "load_params"),
     "schema": ("Schema", "load_schema", "parse_schema"),
+    "stream.capture_files": ("CaptureFile",),
+    "stream.capture_labels": ("load_labels",),
+    "stream.capture_reader": ("CaptureReader", "open_records"),
+    "stream.connections": ("connection_maker",),
+    "stream.flow_table": ("FlowTable", "FlowTimeouts"),
+    "stream.live": ("open_live",),
     "table": ("Table",),
     "verdicts": ("VERDICTS", "Verdicts"),
 }
@@ -54,8 +68,12 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "VERDICTS",
     "Batch",
+    "CaptureFile",
+    "CaptureReader",
     "Detection",
     "Explanation",
+    "FlowTable",
+    "FlowTimeouts",
     "InputError",
     "Linker",
     "LinkerConfig",
@@ -69,15 +87,20 @@ __all__ = [
     "Verdicts",
     "__version__",
     "as_table",
+    "connection_maker",
     "detect",
     "evaluate_network",
     "explain",
     "infer_schema",
+    "load_labels",
     "load_params",
     "load_schema",
+    "open_live",
+    "open_records",
     "parse_schema",
     "read_table",
     "simulate",
+    "simulate_capture",
     "train",
     "train_network",
 ]

@@ -27,7 +27,7 @@ from netclust.errors import InputError
 from netclust.schema import Schema
 from netclust.stream.capture_files import CaptureFile, is_capture, list_captures, merge_captures
 from netclust.stream.capture_labels import LabelRules, label_table, load_labels
-from netclust.stream.connections import SCHEMAS, Connections
+from netclust.stream.connections import SCHEMAS, connection_maker
 from netclust.stream.flow_table import FlowTable, FlowTimeouts
 from netclust.stream.packets import PacketBlock, PacketSource
 from netclust.table import Table
@@ -66,7 +66,7 @@ def tables_of(
     records: Iterable[NDArray[Any]], schema: str, rules: LabelRules | None = None, *, context: bool = True
 ) -> Iterator[tuple[Table, NDArray[Any]]]:
     """Records of a schema, with the connections that they were made of."""
-    maker = Connections(schema, context=context)
+    maker = connection_maker(schema, context=context)
     for ended in records:
         table = maker.table(ended)
         yield (table if rules is None else label_table(table, rules, ended)), ended

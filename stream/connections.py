@@ -3,7 +3,7 @@
 Traffic attributes are counted in the order in which connections end, so one object follows one stream.
 
 >>> from netclust.kernels.flow_layout import RECORD
->>> table = Connections("kdd").table(np.zeros(0, RECORD))
+>>> table = connection_maker("kdd").table(np.zeros(0, RECORD))
 >>> len(table), table.schema.name
 (0, 'kdd')
 """
@@ -27,7 +27,7 @@ from netclust.schema import load_schema
 from netclust.stream.services import flow_services, icmp_services, kdd_services
 from netclust.table import MISSING, Table
 
-__all__ = ["SCHEMAS", "Connections", "addresses", "context_columns"]
+__all__ = ["SCHEMAS", "Connections", "addresses", "connection_maker", "context_columns"]
 
 SCHEMAS = ("kdd", "flow")
 _PROTOCOLS = ("", "tcp", "udp", "icmp", "arp", "sctp", "igmp", "gre", "esp", "ip")
@@ -53,15 +53,15 @@ _REPEAT_ALPHA = 0.2
 Columns = dict[str, NDArray[Any]]
 
 
-def Connections(schema: str, *, context: bool = True) -> _Connections:  # noqa: N802 (it stands for the class that fits)
+def connection_maker(schema: str, *, context: bool = True) -> Connections:
     """What makes records of schema `kdd` or `flow`; without context, addresses are not written out."""
-    makers: dict[str, type[_Connections]] = {"kdd": _KddConnections, "flow": _FlowConnections}
+    makers: dict[str, type[Connections]] = {"kdd": _KddConnections, "flow": _FlowConnections}
     if schema not in makers:
         raise InputError(f"captures become records of schema {' or '.join(SCHEMAS)}, not {schema}")
     return makers[schema](context)
 
 
-class _Connections(ABC):
+class Connections(ABC):
     """Follows a stream of finished connections; `counters` says what it could not count in full."""
 
     name: str
@@ -111,7 +111,7 @@ class _Connections(ABC):
         )
 
 
-class _KddConnections(_Connections):
+class _KddConnections(Connections):
     name = "kdd"
 
     def __init__(self, context: bool) -> None:
@@ -164,7 +164,7 @@ class _KddConnections(_Connections):
         ]
 
 
-class _FlowConnections(_Connections):
+class _FlowConnections(Connections):
     name = "flow"
 
     def __init__(self, context: bool) -> None:

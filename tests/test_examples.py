@@ -63,6 +63,21 @@ def test_a_command_of_the_tutorial_fails(tmp_path: Path, monkeypatch: pytest.Mon
     assert Path("tuned.safetensors").exists()
 
 
+def test_a_command_or_line_of_the_guide_to_captures_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "captures.md").read_text().replace("--hours 1 ", "--hours 0.3 ")
+    commands = re.findall(r"^\$ netclust (.*?)(?:\s+#.*)?$", text, re.MULTILINE)
+    assert len(commands) >= 6
+    for command in commands:
+        main_ok(shlex.split(command))
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(compile(code, "captures.md", "exec"), {})  # noqa: S102 (our own file)
+    assert "connections began" in capsys.readouterr().out
+    assert Path("found.jsonl").stat().st_size > 0
+
+
 def test_the_documentation_has_a_broken_link(tmp_path: Path) -> None:
     """In strict mode mkdocs fails on any link, anchor or page of the navigation that leads nowhere."""
     build = ["-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]

@@ -23,7 +23,7 @@ from netclust.stream.capture_files import CaptureFile, list_captures, merge_capt
 from netclust.stream.capture_labels import load_labels
 from netclust.stream.capture_reader import tables_of
 from netclust.stream.capture_writer import CaptureWriter
-from netclust.stream.connections import PROTOCOL_NUMBERS, Connections, conn_states
+from netclust.stream.connections import PROTOCOL_NUMBERS, conn_states, connection_maker
 from netclust.stream.fanout import FanoutFlows
 from netclust.stream.flow_table import FlowTable, FlowTimeouts, load_kernels
 from netclust.stream.live import LiveSource, open_live
@@ -69,7 +69,7 @@ def run(
     rules = None if labels is None else load_labels(labels)
     if live.interfaces:  # before packets come, who would not wait
         load_kernels()
-        Connections(schema).table(np.zeros(1, RECORD))
+        connection_maker(schema).table(np.zeros(1, RECORD))
     started = time.perf_counter()
     with ExitStack() as stack:
         flows = _open(captures, live, follow, max_flows, timeouts, tunnels, json is not None, stack)

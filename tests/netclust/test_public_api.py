@@ -12,7 +12,8 @@ PUBLIC = [
     "Batch", "Detection", "Explanation", "InputError", "Linker", "LinkerConfig", "Model", "ModelError", "NetclustError",
     "RecordReader", "Schema", "Table", "TrainParams", "VERDICTS", "Verdicts", "__version__", "as_table", "detect",
     "evaluate_network", "explain", "infer_schema", "load_params", "load_schema", "parse_schema", "read_table",
-    "simulate", "train", "train_network",
+    "simulate", "train", "train_network", "CaptureFile", "CaptureReader", "FlowTable", "FlowTimeouts",
+    "connection_maker", "load_labels", "open_live", "open_records", "simulate_capture",
 ]  # fmt: skip
 
 

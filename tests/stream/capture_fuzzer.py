@@ -20,7 +20,7 @@ from netclust.errors import InputError
 from netclust.kernels import decode
 from netclust.kernels import flow_layout as layout
 from netclust.stream.capture_walk import CaptureWalk
-from netclust.stream.connections import Connections
+from netclust.stream.connections import connection_maker
 from netclust.stream.flow_table import FlowTable, FlowTimeouts
 from netclust.stream.packets import PacketBlock
 
@@ -88,7 +88,7 @@ class _Path:
         self.seed = chance.randrange(2**56)
         self.used = self.new()
         context = chance.random() < 0.25  # addresses and times written out take half of the time
-        self.streams = [Connections("kdd", context=context), Connections("flow", context=context)]
+        self.streams = [connection_maker("kdd", context=context), connection_maker("flow", context=context)]
         # Small windows: they run full, and are quickly emptied when the time goes back.
         self.streams[0]._traffic = TrafficCounts(WINDOW)
         parents = {k: (int(a), int(b)) for k, (a, b) in enumerate(self.streams[1]._fan_out._parent) if a >= 0}

@@ -14,7 +14,7 @@ from netclust.errors import InputError
 from netclust.schema import load_schema
 from netclust.stream.capture_files import list_captures
 from netclust.stream.capture_reader import CaptureReader
-from netclust.stream.connections import SCHEMAS, Connections, context_columns
+from netclust.stream.connections import SCHEMAS, connection_maker, context_columns
 from netclust.stream.services import kdd_services
 from netclust.table import Table, concat_tables
 
@@ -78,7 +78,7 @@ def test_the_data_itself_says_otherwise_about_the_current_record(kdd_train: Tabl
 
 
 def row(records: Any, schema: str = "kdd") -> dict[str, Any]:
-    table = Connections(schema).table(records)
+    table = connection_maker(schema).table(records)
     numbers = dict(zip((a.name for a in table.schema.numeric), table.num[0].tolist(), strict=True))
     return numbers | {a.name: table.symbols[s][table.sym[0, s]] for s, a in enumerate(table.schema.coded)}
 
@@ -122,7 +122,7 @@ def test_another_protocol_has_no_name() -> None:
 
 def test_a_scan_is_not_seen_in_the_counts_of_its_source() -> None:
     scan = [tcp(k * 0.1, "S", dport=1000 + k, dst=f"192.168.7.{k % 5}") for k in range(20)]
-    table = Connections("flow").table(records_of([*scan, udp(30)]))
+    table = connection_maker("flow").table(records_of([*scan, udp(30)]))
     last = dict(zip((a.name for a in table.schema.numeric), table.num[19].tolist(), strict=True))
     assert (last["src_flows"], last["src_hosts"], last["src_ports"], last["src_failed_rate"]) == (20, 5, 20, 1)
     assert (last["dst_flows"], last["dst_sources"], last["dst_failed_rate"]) == (4, 1, 1)
@@ -143,8 +143,8 @@ def test_an_attribute_is_missing_or_out_of_its_bounds(schema: str, data_folder: 
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_records_depend_on_the_batches_they_are_made_in(schema: str) -> None:
     records = records_of([udp(k * 0.3, sport=1 + k % 7, dport=50 + k % 3) for k in range(60)] + [udp(500)])
-    whole = Connections(schema).table(records)
-    maker = Connections(schema)
+    whole = connection_maker(schema).table(records)
+    maker = connection_maker(schema)
     cut = concat_tables([maker.table(records[at : at + 3]) for at in range(0, len(records), 3)])
     assert cut.num.tolist() == whole.num.tolist()
     assert cut.sym.tolist() == whole.sym.tolist()
@@ -153,7 +153,7 @@ def test_records_depend_on_the_batches_they_are_made_in(schema: str) -> None:
 
 def test_an_unknown_schema_is_made_up() -> None:
     with pytest.raises(InputError, match="schema kdd or flow, not zeek"):
-        Connections("zeek")
+        connection_maker("zeek")
 
 
 def test_context_lacks_what_people_look_for() -> None:

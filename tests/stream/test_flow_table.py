@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 
 from netclust.errors import InputError
 from netclust.kernels.flow_layout import END_NAMES
-from netclust.stream.connections import Connections, conn_states, context_columns
+from netclust.stream.connections import conn_states, connection_maker, context_columns
 from netclust.stream.flow_table import FlowTable, FlowTimeouts
 
 
@@ -57,7 +57,7 @@ def test_both_directions_become_two_connections() -> None:
 
 def test_an_arp_request_and_its_answer_become_two_records() -> None:
     records = records_of([arp(0, 1, "10.0.0.1", "10.0.0.2"), arp(0.1, 2, "10.0.0.2", "10.0.0.1")])
-    table = Connections("kdd").table(records)
+    table = connection_maker("kdd").table(records)
     assert packets_of(records) == [(1, 1)]
     assert [table.symbols[s][table.sym[0, s]] for s in (0, 1)] == ["arp", "arp_request"]
 
@@ -75,7 +75,7 @@ def test_pings_of_two_programs_are_one_connection() -> None:
 
 def test_an_error_message_joins_a_series_of_pings() -> None:
     records = records_of([icmp(0, 8, ident=0x0301), icmp(1, 3, 1, back=True)])
-    table = Connections("kdd").table(records)
+    table = connection_maker("kdd").table(records)
     assert sorted(table.symbols[1][s] for s in table.sym[:, 1]) == ["eco_i", "urh_i"]
 
 
@@ -104,7 +104,7 @@ def test_a_wrong_fragment_is_not_noticed(fragment: int, size: int) -> None:
     second = ipv4(CLIENT, SERVER, 17, b"z" * size, ident=5, fragment=fragment)
     records = records_of([(0, first), (0.1, second)])
     assert records["flow"]["wrong_fragments"].tolist() == [1]
-    assert Connections("kdd").table(records).num[0, 3] == 1
+    assert connection_maker("kdd").table(records).num[0, 3] == 1
 
 
 def test_a_fragment_whose_first_part_is_missing_is_not_counted() -> None:

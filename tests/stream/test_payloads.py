@@ -10,7 +10,7 @@ from exchanges import NO_TIMEOUTS, Packet, block, handshake, records_of, tcp, ud
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netclust.stream.connections import Connections, context_columns
+from netclust.stream.connections import connection_maker, context_columns
 from netclust.stream.flow_table import FlowTable
 
 Line = tuple[str, str]  # > from the client, < from the server
@@ -33,7 +33,7 @@ def dialogue(port: int, lines: list[Line], pieces: int = 1 << 20) -> list[Packet
 
 def content(packets: list[Packet]) -> dict[str, int]:
     """The content attributes that are not 0."""
-    table = Connections("kdd").table(records_of(packets, NO_TIMEOUTS))
+    table = connection_maker("kdd").table(records_of(packets, NO_TIMEOUTS))
     names = [a.name for a in table.schema.numeric]
     values: dict[str, int] = {n: int(v) for n, v in zip(names, table.num[0], strict=True)}
     coded = {a.name: table.symbols[s][table.sym[0, s]] for s, a in enumerate(table.schema.coded)}
@@ -187,7 +187,7 @@ def dns(name: str, kind: int = 1, *, answer: int | None = None) -> bytes:
 
 
 def flow_row(records: Any) -> dict[str, float]:
-    table = Connections("flow").table(records)
+    table = connection_maker("flow").table(records)
     return dict(zip((a.name for a in table.schema.numeric), table.num[0].tolist(), strict=True))
 
 

@@ -16,7 +16,7 @@ from packet_paths import names_of_captures, whole
 from netclust.kernels.flow_layout import RECORD
 from netclust.stream.capture_files import open_captures
 from netclust.stream.capture_writer import write_capture
-from netclust.stream.connections import SCHEMAS, Connections
+from netclust.stream.connections import SCHEMAS, connection_maker
 from netclust.stream.flow_table import FlowTable
 from netclust.stream.packets import PacketBlock
 from netclust.table import Table
@@ -39,7 +39,7 @@ def records_of(*paths: Path) -> tuple[Table, ...]:
     table = FlowTable()
     ended = [table.feed(block) for block in open_captures(paths)]
     records = np.concatenate([np.empty(0, RECORD), *ended, table.finish()])
-    return tuple(Connections(schema).table(records) for schema in SCHEMAS)
+    return tuple(connection_maker(schema).table(records) for schema in SCHEMAS)
 
 
 def assert_same(these: tuple[Table, ...], those: tuple[Table, ...]) -> None:

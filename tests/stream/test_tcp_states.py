@@ -10,7 +10,7 @@ from exchanges import NO_TIMEOUTS, Packet, handshake, records_of, tcp
 
 from netclust.kernels import flow_layout as layout
 from netclust.kernels.tcp import FLAG_NAMES, next_states, tcp_flag
-from netclust.stream.connections import Connections, conn_states
+from netclust.stream.connections import conn_states, connection_maker
 
 DATA = [tcp(0.1, "PA", seq=101, ack=901, data=b"hello"), tcp(0.2, "PA", back=True, seq=901, ack=106, data=b"world!")]
 FIN = [tcp(0.3, "FA", seq=106, ack=907), tcp(0.4, "FA", back=True, seq=907, ack=107), tcp(0.5, "A", seq=107, ack=908)]
@@ -61,7 +61,7 @@ EXCHANGES: dict[str, list[tuple[str, list[Packet]]]] = {
 def test_a_connection_ends_in_another_state_than_zeek_says(state: str, packets: list[Packet]) -> None:
     records = records_of(packets, NO_TIMEOUTS)
     assert [FLAG_NAMES[s] for s in conn_states(records)] == [state]
-    table = Connections("kdd").table(records)
+    table = connection_maker("kdd").table(records)
     flag = [a.name for a in table.schema.coded].index("flag")
     assert [table.symbols[flag][i] for i in table.sym[:, flag]] == [state]
 
