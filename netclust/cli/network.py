@@ -20,11 +20,11 @@ from netclust.model import Model
 from netclust.models.evaluation import Evaluation, Protocol, evaluate_network, linker_config
 from netclust.models.looks import TEST_SETS, find_ledger, record_look
 from netclust.models.network import taken_for_normal, train_network
-from netclust.models.params import TrainParams, load_params
+from netclust.models.params import PRESETS, TrainParams, load_params
 from netclust.schema import load_schema
 from netclust.stream.alerts import alerts_of
 from netclust.stream.capture_reader import TableReader, open_records
-from netclust.table import concat_tables
+from netclust.table import Table, concat_tables
 from netclust.verdicts import VERDICTS
 
 
@@ -58,6 +58,8 @@ def train(
             raise InputError("without labels nothing but the root can raise an alarm: give a --false-alarm-rate")
         if chosen.learner != "unlearned":  # there is nothing to tell apart
             chosen = msgspec.structs.replace(chosen, learner="unlearned", scale="spread")
+    if false_alarm_rate is None and params in PRESETS:
+        chosen = _rate_that_can_be(chosen, records)
     start = time.perf_counter()
     epochs: list[EpochReport] = []
     with progress("training") as tick:
@@ -105,6 +107,19 @@ def train(
         "skipped": dict(reader.skipped),
     }
     write_json(json, result(["train", "network"], body, seed=seed, data={Path(file).name: reader.sha256}))
+
+
+def _rate_that_can_be(params: TrainParams, records: Table) -> TrainParams:
+    """A preset's false-alarm rate, or the lowest one that so few normal records can be held out for."""
+    normal = [i for i, name in enumerate(records.labels) if name in records.schema.normal]
+    held_out = int(0.8 * params.holdout * np.isin(records.label, normal).sum())  # which ones is drawn: some less
+    if params.false_alarm_rate is None or held_out < 1 or params.false_alarm_rate >= 1 / (held_out + 1):
+        return params
+    lowest = 1 / (held_out + 1)
+    note(
+        f"a false-alarm rate of {params.false_alarm_rate:g} needs more normal records than there are: {lowest:.2g} instead"
+    )
+    return msgspec.structs.replace(params, false_alarm_rate=lowest)
 
 
 def constant_attributes(model: Model) -> list[str]:

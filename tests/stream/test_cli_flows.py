@@ -208,3 +208,21 @@ def test_labels_for_records_are_taken(run: Any, small: Path, tmp_path: Path) -> 
     )
     assert code == 2
     assert "labels from a file are for captures" in err
+
+
+def test_a_preset_refuses_a_small_capture(run: Any, hour: Path, tmp_path: Path) -> None:
+    common = [
+        "train",
+        "network",
+        hour,
+        "--labels",
+        hour.with_suffix(".csv"),
+        "--params",
+        "capture",
+        "-o",
+        tmp_path / "m",
+    ]
+    ran = run(*common)
+    assert ran.code == 0, ran.err
+    assert "a false-alarm rate of 0.0001 needs more normal records than there are" in ran.err
+    assert run(*common, "--false-alarm-rate", 0.0001).code == 2  # asked for by the user, it is not changed
