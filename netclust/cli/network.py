@@ -116,9 +116,8 @@ def _rate_that_can_be(params: TrainParams, records: Table) -> TrainParams:
     if params.false_alarm_rate is None or held_out < 1 or params.false_alarm_rate >= 1 / (held_out + 1):
         return params
     lowest = 1 / (held_out + 1)
-    note(
-        f"a false-alarm rate of {params.false_alarm_rate:g} needs more normal records than there are: {lowest:.2g} instead"
-    )
+    asked = f"a false-alarm rate of {params.false_alarm_rate:g}"
+    note(f"{asked} needs more normal records than there are: {lowest:.2g} instead")
     return msgspec.structs.replace(params, false_alarm_rate=lowest)
 
 
