@@ -94,6 +94,14 @@ class LabelRules:
         kept = [r for r in self.rules if not r.file or fnmatch.fnmatch(name, f"*{r.file}")]
         return LabelRules(self.names, self.exact, kept)
 
+    def for_files(self, paths: Sequence[str | Path]) -> LabelRules:
+        """The rules for captures that are read as one stream: whose packet is whose cannot be told there any more."""
+        if len(paths) == 1:
+            return self.for_file(paths[0])
+        if any(rule.file for rule in self.rules):
+            raise InputError("the label file has rules for single captures (column file): give one capture at a time")
+        return self
+
     def labels_of(self, records: NDArray[Any]) -> NDArray[np.int32]:
         """The label of every connection, 0 where no row matches."""
         labels = np.zeros(len(records), np.int32)
@@ -158,7 +166,7 @@ def parse_labels(text: str, where: str = "labels") -> LabelRules:
         unknown = sorted(set(names) - {*COLUMNS, *IGNORED})
         if "label" not in names or unknown:
             problem = f"unknown columns {', '.join(unknown)}" if unknown else "no column label"
-            raise InputError(f"{where} line 1: {problem}; a label file has some of: {', '.join(COLUMNS)}")
+            raise InputError(f"{where} line 1: {problem}; a label file has some of: {', '.join((*COLUMNS, *IGNORED))}")
         rows.fieldnames = names
         found = LabelRules()
         for row in rows:
@@ -184,6 +192,8 @@ def _add(found: LabelRules, row: Mapping[str | None, Any], where: str) -> None:
     number = found.number(label)
     start = _time(fields["start"], _BEGINNING, where) - _SLACK_NS
     end = _time(fields["end"], _END, where) + _SLACK_NS
+    if end < start:
+        raise InputError(f"{where}: it ends before it starts")
     protocol = _protocol(fields["protocol"], where)
     if exact := _one_connection(fields, protocol):
         found.exact[exact].append((start, end, number))
@@ -249,6 +259,8 @@ def _ports(text: str, where: str) -> tuple[int, int] | None:
     bounds = [part.strip() for part in (low, high or low)]
     if not all(part.isdigit() and int(part) <= 65535 for part in bounds):
         raise InputError(f"{where}: {text!r} is no port and no range of ports")
+    if int(bounds[0]) > int(bounds[1]):
+        raise InputError(f"{where}: {text!r} is no range of ports, its ends are the wrong way round")
     return int(bounds[0]), int(bounds[1])
 
 

@@ -152,7 +152,6 @@ def open_records(
     schema = schema or load_schema("flow")
     if schema.name not in SCHEMAS:
         raise InputError(f"{path}: a capture gives records of schema {' or '.join(SCHEMAS)}, not {schema.name}")
-    rules = None if labels is None else load_labels(labels)
-    if rules is not None and not is_folder:
-        rules = rules.for_file(path)
-    return CaptureReader(list_captures([path]), schema, labels=rules, context=context)
+    paths = list_captures([path])
+    rules = None if labels is None else load_labels(labels).for_files(paths)
+    return CaptureReader(paths, schema, labels=rules, context=context)

@@ -43,6 +43,9 @@ NEW_GROUP = -1
 HEARTBEAT = 0.5
 """Seconds after which an empty block is given where nothing arrives."""
 
+DRAIN = 300_000_000
+"""Nanoseconds that a stopped capture waits for the block that the Linux kernel is filling: three times its timeout."""
+
 LAG = 1_000_000_000
 """Nanoseconds by which the traffic time stays behind the clock: the Linux kernel holds a packet back for less."""
 
@@ -146,11 +149,20 @@ class LiveCapture:
         for ring in self._left:
             poll.register(ring.sock, select.POLLIN)
         try:
-            while self._left and not self._stopped:
+            stopped_at = -1
+            while self._left:
                 for ring in self._left:
                     ring.give_back()  # here, not behind the yield: an iteration may have been left there
                 clock = time.time_ns()
                 ready = [(first, k) for k, ring in enumerate(self._left) if (first := ring.first_time()) >= 0]
+                if self._stopped:
+                    stopped_at = clock if stopped_at < 0 else stopped_at
+                    waiting = bool(ready) and min(ready)[0] <= stopped_at
+                    if not waiting:
+                        if clock - stopped_at > DRAIN:
+                            break
+                        time.sleep(0.02)
+                        continue
                 if ready:
                     first, k = min(ready)
                     # Not past packets that wait in a ring, however far behind the consumer is.
@@ -166,7 +178,7 @@ class LiveCapture:
             self._count()
 
     def stop(self) -> None:
-        """End the iteration after the block at hand; from any thread or a signal handler."""
+        """End the iteration with what has come so far; from any thread or a signal handler."""
         self._stopped = True
         if self._wake >= 0:
             os.eventfd_write(self._wake, 1)

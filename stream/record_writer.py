@@ -71,7 +71,7 @@ def columns_of(table: Table) -> dict[str, NDArray[Any]]:
     """All that a table holds, by name: time and context first, then the attributes in schema order, then the label."""
     schema = table.schema
     columns: dict[str, NDArray[Any]] = {}
-    if (table.time >= 0).any():
+    if len(table) == 0 or (table.time >= 0).any():
         columns["time"] = iso_times(table.time).astype(object)
     columns |= dict(table.context)
     numeric = {a.name: f for f, a in enumerate(schema.numeric)}
@@ -86,7 +86,7 @@ def columns_of(table: Table) -> dict[str, NDArray[Any]]:
         else:
             columns[a.name] = np.array(table.symbols[s], object)[table.sym[:, s]]
     label = schema.with_role("label")
-    if table.has_labels and label is not None:
+    if len(table.labels) > 1 and label is not None:  # labels were looked for, found or not
         columns[label.name] = table.label_names()
     return columns
 
@@ -106,7 +106,7 @@ class _Csv(RecordWriter):
         if not self._names:
             self._names = tuple(columns)
             self._stream.write((",".join(self._names) + "\n").encode())
-        texts = [_texts(columns[name]) if name in columns else [""] * self.records for name in self._names]
+        texts = [_texts(columns[name]) for name in self._names]
         self._stream.write("".join(",".join(row) + "\n" for row in zip(*texts, strict=True)).encode())
 
 
@@ -120,8 +120,16 @@ class _JsonLines(RecordWriter):
     def _write(self, columns: dict[str, NDArray[Any]]) -> None:
         encode = msgspec.json.Encoder().encode
         names = list(columns)
-        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        rows = zip(*(_whole_numbers(column) for column in columns.values()), strict=True)
         self._stream.write(b"".join(encode(dict(zip(names, row, strict=True))) + b"\n" for row in rows))
+
+
+def _whole_numbers(column: NDArray[Any]) -> list[Any]:
+    """Whole numbers as such, whatever else is in the batch."""
+    if column.dtype != np.float64:
+        found: list[Any] = column.tolist()
+        return found
+    return [int(value) if value.is_integer() else value for value in column.tolist()]
 
 
 class _Parquet(RecordWriter):

@@ -317,6 +317,7 @@ def explain_records(
     partial: PartialOption = False,
     mature: MatureOption = None,
     top: Annotated[int, typer.Option(min=1, help="How many attributes the text names.")] = 3,
+    labels: LabelsOption = None,
     json: JsonOption = None,
     on_error: SkipOption = OnError.stop,
 ) -> None:
@@ -325,7 +326,8 @@ def explain_records(
 
     _without_window(context, feedback)
     run(
-        model, test, record, protocol.value, feedback.value, delay, window, partial, mature, top, json, on_error.value
+        model, test, record, protocol.value, feedback.value, delay, window, partial, mature, top, labels, json,
+        on_error.value,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from netclust.batch import NO_TIME, Batch
 from netclust.cli.network import data_of, report_skipped
-from netclust.cli.output import check_folders, check_not_input, note, result, say, table, write_json
+from netclust.cli.output import check_folders, check_not_input, check_outputs, note, result, say, table, write_json
 from netclust.datasets.records import OnError, load_kernels
 from netclust.errors import InputError
 from netclust.evidence import Evidence
@@ -42,7 +42,9 @@ def run(
     if str(output) == "-" == str(json):
         raise InputError("verdicts and the result cannot both go to standard output: give one of them a file")
     check_folders(output, json)
-    check_not_input(given, output, json)
+    check_outputs(output, json)
+    for path in (given, str(model_path)):
+        check_not_input(path, output, json)
     model = Model.load(model_path)
     if mature is not None and not window:
         note("--mature is about window members: it does nothing without a --window")

@@ -31,6 +31,7 @@ def run(
     partial: bool,
     mature: float | None,
     top: int,
+    labels: Path | None,
     json: Path | None,
     on_error: OnError,
 ) -> None:
@@ -39,7 +40,7 @@ def run(
     check_not_input(test, json)
     model = Model.load(model_path)
     linker = Linker(model, linker_config(protocol, feedback, delay, window, mature, whole=not partial))
-    reader = open_records(test, model.encoding.schema, on_error=on_error)
+    reader = open_records(test, model.encoding.schema, on_error=on_error, labels=labels)
     found = _explanations(linker, reader, set(records), test)
     report_skipped(reader)
     if missing := sorted(set(records) - set(found)):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.cli.output import check_folders, check_not_input, note, result, say, table, write_json
+from netclust.cli.output import check_folders, check_not_input, check_outputs, note, result, say, table, write_json
 from netclust.errors import InputError
 from netclust.kernels.flow_layout import RECORD
 from netclust.kernels.tcp import FLAG_NAMES
@@ -31,6 +31,7 @@ from netclust.stream.packets import PacketBlock, PacketSource
 from netclust.stream.record_writer import RecordWriter, open_writer
 
 _FLUSH_SECONDS = 1.0
+NO_LABEL = "(none)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +67,10 @@ def run(
     check_folders(output, json, live.dump)
     for path in captures:
         check_not_input(path, output, json)
+    _check_options(captures, live, follow)
+    check_outputs(output, json, live.dump)
+    if labels is not None:
+        check_not_input(str(labels), output, json, live.dump)
     rules = None if labels is None else load_labels(labels)
     if live.interfaces:  # before packets come, who would not wait
         load_kernels()
@@ -73,8 +78,8 @@ def run(
     started = time.perf_counter()
     with ExitStack() as stack:
         flows = _open(captures, live, follow, max_flows, timeouts, tunnels, json is not None, stack)
-        if rules is not None and len(captures) == 1:
-            rules = rules.for_file(captures[0])
+        if rules is not None:
+            rules = rules.for_files(list_captures(captures) if captures else [])
         writer = None if output is None else stack.enter_context(open_writer(output))
         summary = _Summary()
         stack.enter_context(_stopped_by_signals(flows.stop, bool(live.interfaces) or follow))
@@ -85,11 +90,15 @@ def run(
             stack.callback(timer.cancel)
         flushed = time.monotonic()
         for rows, ended in tables_of(flows, schema, rules, context=writer is not None):
-            summary.add(ended, rows.label_names() if rows.has_labels else None)
+            summary.add(ended, None if rules is None else rows.label_names())
             if writer is not None:
                 writer.write(rows)
                 flushed = _flush(writer, flushed)
+        if writer is not None and not writer.records:  # what the columns would have been
+            writer.write(connection_maker(schema).table(np.zeros(0, RECORD)))
         counters = flows.counters
+    if rules is not None and set(summary.labels) <= {NO_LABEL}:
+        note(f"{labels}: no row matches any of the {summary.records:,} records: are addresses and times (UTC) right?")
     seconds = time.perf_counter() - started
     if "-" not in (str(output), str(json)):
         summary.show(counters, seconds, output)
@@ -107,6 +116,21 @@ def run(
     write_json(json, result(["flows"], body, seed=None, data=flows.checksums()))
 
 
+def _check_options(captures: list[str], live: Live, follow: bool) -> None:
+    """Refuse what would do nothing."""
+    only_live = {
+        "--bpf": live.bpf,
+        "--promiscuous": live.promiscuous,
+        "--dump": live.dump,
+        "--workers": live.workers > 1,
+    }
+    for option, given in only_live.items():
+        if captures and given:
+            raise InputError(f"{option} is for live traffic, with a capture it would do nothing")
+    if live.interfaces and follow:
+        raise InputError("--follow is for a capture that grows, with live traffic it would do nothing")
+
+
 def _flush(writer: RecordWriter, last: float) -> float:
     """Once a second is soon enough for whoever reads along."""
     if time.monotonic() - last < _FLUSH_SECONDS:
@@ -120,7 +144,6 @@ class _Flows:
 
     def __init__(self, source: PacketSource, table: FlowTable, files: list[CaptureFile]) -> None:
         self._source, self._table, self._files = source, table, files
-        self._stopped = False
         self.dump: CaptureWriter | None = None
         self.most: int | None = None
 
@@ -135,14 +158,13 @@ class _Flows:
             packets += len(given)
             if len(ended := self._table.feed(given)):
                 yield ended
-            if self._stopped or packets == self.most:
+            if packets == self.most:
                 break
         if len(ended := self._table.finish()):
             yield ended
 
     def stop(self) -> None:
-        """End with what has been read."""
-        self._stopped = True
+        """End with what has come so far."""
         for source in (*self._files, self._source):
             if hasattr(source, "stop"):
                 source.stop()
@@ -213,7 +235,9 @@ def _open(
     flows = _Flows(source, new_table(), [])
     flows.most = live.packets
     if live.dump is not None:
-        flows.dump = stack.enter_context(CaptureWriter(live.dump))
+        flows.dump = stack.enter_context(
+            CaptureWriter(live.dump, format="pcapng" if live.dump.suffix == ".pcapng" else "pcap")
+        )
     return flows
 
 
@@ -248,7 +272,7 @@ class _Summary:
         """Count connections."""
         self.records += len(ended)
         if labels is not None:
-            self.labels.update(label or "(none)" for label in labels)
+            self.labels.update(label or NO_LABEL for label in labels)
         flow, states = ended["flow"], conn_states(ended)
         size = ended["orig"]["ip_bytes"] + ended["resp"]["ip_bytes"]
         kind = flow["proto"].astype(np.int64) * len(FLAG_NAMES) + states

@@ -11,7 +11,18 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from netclust.cli.output import check_folders, check_not_input, note, percent, progress, result, say, table, write_json
+from netclust.cli.output import (
+    check_folders,
+    check_not_input,
+    check_outputs,
+    note,
+    percent,
+    progress,
+    result,
+    say,
+    table,
+    write_json,
+)
 from netclust.datasets.records import OnError, load_kernels
 from netclust.errors import InputError
 from netclust.learners.stream import EpochReport
@@ -42,7 +53,9 @@ def train(
 ) -> None:
     """Read, learn, write the model."""
     check_folders(output, json)
-    check_not_input(file, output, json)
+    check_outputs(output, json)
+    for given in (file, *([] if labels is None else [str(labels)])):
+        check_not_input(given, output, json)
     reader = open_records(
         file, load_schema(schema) if schema else None, on_error=on_error, labels=labels, context=False
     )

@@ -120,6 +120,14 @@ def check_not_input(given: str, *files: Path | None) -> None:
             raise InputError(f"{file}: is the input, and would be overwritten: choose another name for the output")
 
 
+def check_outputs(*files: Path | None) -> None:
+    """Refuse to write two things to one file."""
+    named = [file.absolute() for file in files if file is not None and str(file) != "-"]
+    for file in named:
+        if named.count(file) > 1:
+            raise InputError(f"{file}: two outputs cannot go to one file: choose another name for one of them")
+
+
 def write_json(path: Path | None, body: dict[str, Any]) -> None:
     """Write a result where it was asked for."""
     if path is None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
-from netclust.cli.output import note
+from netclust.cli.output import check_outputs, note
 from netclust.datasets.simulate import HELD_BACK, KNOWN, NOTICE, simulate
 
 
@@ -13,6 +14,7 @@ def capture(output: str, labels: str | None, **options: Any) -> None:
     """Simulate packets, write them and their labels, and tell what was made."""
     from netclust.datasets.capture_simulator import simulate_capture
 
+    check_outputs(Path(output), None if labels is None else Path(labels))
     made = simulate_capture(output, labels, **options)
     hostile = made.connections - made.labels.get("normal", 0)
     note(f"{made.packets:,} packets, {made.bytes:,} bytes, {made.connections:,} connections in {made.seconds:.1f} s")

@@ -42,7 +42,7 @@ SIDE = np.dtype(
         ("window", np.uint16),  # of the first packet
         ("line", np.uint16),  # bytes of the unfinished line
         ("ttl", np.uint8),  # of the first packet
-        ("started", np.uint8),  # the sequence numbers are known
+        ("started", np.uint8),  # 1: the sequence numbers are known, 2: from a SYN
         ("gaps", np.uint8),
         ("skip", np.uint8),  # the rest of an overlong line
     ],

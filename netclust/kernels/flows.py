@@ -15,18 +15,17 @@ from numpy.typing import NDArray
 
 from netclust.kernels.decode import ACK, FIRST_BAD, ICMP, ICMPV6, RST, SYN, TCP, UDP, is_echo
 from netclust.kernels.dialogue import read_dialogue
+from netclust.kernels.flow_counts import change_states, clear_part, clear_side, count_flags, count_packet, next_part
+from netclust.kernels.flow_ends import due_time, end_all, end_due, finish, write
 from netclust.kernels.flow_layout import (
     ACTIVE_NS,
     ATTEMPT_LIST,
-    ATTEMPT_NS,
     CLOCK_LEAPS,
     CLOCK_STEPS,
-    CLOSE_NS,
     CLOSED_LIST,
     CONTENT,
     DNS,
     DUE,
-    END_CLOCK,
     END_CLOSED,
     END_EVICTED,
     END_INTERIM,
@@ -36,7 +35,6 @@ from netclust.kernels.flow_layout import (
     IDLE_LIST,
     IDLE_NS,
     INACTIVE,
-    LISTS,
     NEXT_ID,
     NO_APP,
     NOW,
@@ -51,7 +49,7 @@ from netclust.kernels.flow_layout import (
 )
 from netclust.kernels.jit import inner, kernel
 from netclust.kernels.payload import mix, read_dns, read_hello
-from netclust.kernels.tcp import BROKEN, SEE_GAPS, count_in_order, count_out_of_order, is_over, next_states
+from netclust.kernels.tcp import BROKEN, SEE_GAPS, count_in_order, count_out_of_order, is_over
 
 _NONE = -1
 _NEVER = np.iinfo(np.int64).max
@@ -88,7 +86,7 @@ def track(
         if not last_round and state[NOW] >= 0 and now < state[NOW] - conf[STEP_NS]:
             state[STEPPING] = 1  # the clock was set back: what is open ends here
         if state[STEPPING]:
-            done = _end_all(flows, flow_words, side_words, name_words, lines, chain, ends, buckets, free, state, out,
+            done = end_all(flows, flow_words, side_words, name_words, lines, chain, ends, buckets, free, state, out,
                             done, room)  # fmt: skip
             if done >= room:
                 return i, done
@@ -99,7 +97,7 @@ def track(
             if not last_round and state[NOW] >= 0 and now - _DAY_NS > state[NOW]:
                 state[CLOCK_LEAPS] += 1
             if now > state[DUE]:
-                done = _end_due(flows, flow_words, side_words, name_words, lines, chain, ends, buckets, free, conf,
+                done = end_due(flows, flow_words, side_words, name_words, lines, chain, ends, buckets, free, conf,
                                 state, now, out, done, room)  # fmt: skip
                 if done >= room:
                     return i, done
@@ -121,7 +119,7 @@ def track(
         slot = _find(flows, buckets, packet, from_b, code)
         if slot >= 0 and _is_reuse(flows[slot], sides, slot, from_b, packet):
             state[PORT_REUSE] += 1
-            _finish(slot, END_CLOSED, state[NOW], flows, flow_words, side_words, name_words, lines, chain, ends,
+            finish(slot, END_CLOSED, state[NOW], flows, flow_words, side_words, name_words, lines, chain, ends,
                     buckets, free, state, out, done)  # fmt: skip
             done += 1
             slot = _NONE
@@ -133,18 +131,18 @@ def track(
                 if victim < 0:
                     victim = ends[IDLE_LIST, 0]
                 state[EVICTED] += 1
-                _finish(victim, END_EVICTED, state[NOW], flows, flow_words, side_words, name_words, lines, chain, ends,
+                finish(victim, END_EVICTED, state[NOW], flows, flow_words, side_words, name_words, lines, chain, ends,
                         buckets, free, state, out, done)  # fmt: skip
                 done += 1
             slot = _begin(flows, sides, chain, ends, buckets, free, ports, conf, state, packet, from_b, code)
         flow = flows[slot]
         if conf[ACTIVE_NS] > 0 and state[NOW] - flow.since >= conf[ACTIVE_NS]:
-            _write(slot, END_INTERIM, state[NOW], flows, flow_words, side_words, name_words, out, done)
+            write(slot, END_INTERIM, state[NOW], flows, flow_words, side_words, name_words, out, done)
             done += 1
-            _next_part(flow, sides[slot, 0], sides[slot, 1], state[NOW], packet.time)
+            next_part(flow, sides[slot, 0], sides[slot, 1], state[NOW], packet.time)
         d = np.int64(from_b != flow.swapped)  # 0 from the originator, 1 from the responder
         side = sides[slot, d]
-        _count(flow, side, packet)
+        count_packet(flow, side, packet)
         fresh = np.int64(packet.payload_bytes)
         if packet.proto == TCP and not packet.fragment:
             flags = packet.flags
@@ -155,8 +153,8 @@ def track(
                     fresh = count_out_of_order(
                         side, gaps[slot, d], np.int64(packet.seq), flags & SYN != 0, np.int64(packet.payload_bytes)
                     )
-            _count_flags(flow, side, flags)
-            _change_states(flow, d == 0, flags, np.int64(packet.payload_bytes))
+            count_flags(flow, side, flags)
+            change_states(flow, d == 0, flags, np.int64(packet.payload_bytes))
         elif d == 0:
             flow.orig_state = ESTABLISHED
         else:
@@ -187,18 +185,11 @@ def track(
                 ends[goal, 0] = slot
             ends[goal, 1] = slot
             flow.list, flow.due_from = goal, state[NOW]
-            state[DUE] = min(state[DUE], _due(state[NOW], conf, goal))
+            state[DUE] = min(state[DUE], due_time(state[NOW], conf, goal))
         elif which == IDLE_LIST:
             flow.due_from = state[NOW]
         i += 1
     return i, done
-
-
-@inner
-def _due(start: int, conf: NDArray[np.int64], which: int) -> int:
-    """When what counts from `start` falls due; never so late that the sum overflows."""
-    wait = conf[ATTEMPT_NS] if which == ATTEMPT_LIST else conf[IDLE_NS] if which == IDLE_LIST else conf[CLOSE_NS]
-    return min(start, _NEVER - 1 - wait) + wait
 
 
 @inner
@@ -305,8 +296,8 @@ def _begin(
         side.started = side.gaps = side.skip = side.ttl = 0
         side.isn = side.low = side.high = 0
         side.line = side.window = 0
-        _clear_side(side)
-    _clear_part(flow, state[NOW], packet.time)
+        clear_side(side)
+    clear_part(flow, state[NOW], packet.time)
     row = 0 if packet.proto == TCP else 1
     to_server = False
     if packet.proto == TCP or packet.proto == UDP:
@@ -321,7 +312,7 @@ def _begin(
     is_attempt = packet.proto == TCP and packet.flags & (SYN | ACK) == SYN
     which = ATTEMPT_LIST if is_attempt else IDLE_LIST
     flow.list, flow.due_from = which, state[NOW]
-    state[DUE] = min(state[DUE], _due(state[NOW], conf, which))
+    state[DUE] = min(state[DUE], due_time(state[NOW], conf, which))
     tail = ends[which, 1]
     chain[slot, 0], chain[slot, 1] = tail, _NONE
     if tail >= 0:
@@ -335,93 +326,6 @@ def _begin(
         at = (at + np.uint64(1)) & mask
     buckets[at] = slot
     return slot
-
-
-@inner
-def _clear_side(side: Any) -> None:
-    side.packets = side.frame_bytes = side.ip_bytes = side.payload_bytes = 0
-    side.retransmitted_bytes = side.missed_bytes = side.last = 0
-    side.size_squares = side.gap_sum = side.gap_squares = side.gap_max = 0.0
-    side.size_min = side.size_max = side.retransmitted = side.out_of_order = 0
-    side.syn = side.fin = side.rst = side.psh = side.ack = side.urg = 0
-
-
-@inner
-def _clear_part(flow: Any, now: int, time: int) -> None:
-    flow.since, flow.first, flow.last = now, time, time
-    flow.gap_sum = flow.gap_squares = flow.gap_max = 0.0
-    flow.fragments = flow.wrong_fragments = flow.urgent = flow.dns_queries = flow.dns_failures = 0
-    flow.dns_length = flow.dns_type = 0
-    flow.dns_entropy = np.float32(0.0)
-    flow.hot = flow.num_failed_logins = flow.logged_in = flow.num_compromised = flow.root_shell = 0
-    flow.su_attempted = flow.num_root = flow.num_file_creations = flow.num_shells = flow.num_access_files = 0
-    flow.is_host_login = flow.is_guest_login = 0
-
-
-@inner
-def _next_part(flow: Any, orig: Any, resp: Any, now: int, time: int) -> None:
-    """Count anew behind an interim record; who is logged in stays so."""
-    flow.part += 1
-    logged_in, root, host, guest = flow.logged_in, flow.root_shell, flow.is_host_login, flow.is_guest_login
-    syn = orig.syn, resp.syn
-    _clear_part(flow, now, time)
-    _clear_side(orig)
-    _clear_side(resp)
-    orig.syn, resp.syn = min(syn[0], 1), min(syn[1], 1)
-    flow.logged_in, flow.root_shell, flow.is_host_login, flow.is_guest_login = logged_in, root, host, guest
-
-
-@inner
-def _count(flow: Any, side: Any, packet: Any) -> None:
-    """What every packet adds, whatever its protocol."""
-    time = packet.time
-    if side.packets:
-        gap = (time - side.last) * 1e-9
-        side.gap_sum += gap
-        side.gap_squares += gap * gap
-        side.gap_max = max(side.gap_max, gap)
-    elif side.ttl == 0:
-        side.ttl, side.window = packet.ttl, packet.window
-    if time != flow.last:
-        gap = (time - flow.last) * 1e-9
-        flow.gap_sum += gap
-        flow.gap_squares += gap * gap
-        flow.gap_max = max(flow.gap_max, gap)
-    side.last = time
-    flow.first, flow.last = min(flow.first, time), max(flow.last, time)
-    size = np.int64(packet.ip_bytes)
-    side.size_min = size if side.packets == 0 else min(side.size_min, size)
-    side.size_max = max(side.size_max, size)
-    side.size_squares += np.float64(size) * size
-    side.packets += 1
-    side.frame_bytes += packet.frame_bytes
-    side.ip_bytes += size
-    if packet.fragment or packet.more:
-        flow.fragments += 1
-        flow.wrong_fragments += packet.more >> 1
-    if packet.proto != TCP or packet.fragment:
-        side.payload_bytes += packet.payload_bytes
-
-
-@inner
-def _count_flags(flow: Any, side: Any, flags: int) -> None:
-    side.fin += flags & 1
-    side.syn += flags >> 1 & 1
-    side.rst += flags >> 2 & 1
-    side.psh += flags >> 3 & 1
-    side.ack += flags >> 4 & 1
-    side.urg += flags >> 5 & 1
-    flow.urgent += flags >> 5 & 1
-
-
-@inner
-def _change_states(flow: Any, is_orig: bool, flags: int, size: int) -> None:
-    if is_orig:
-        states = next_states(flow.orig_state, flow.orig_before, flow.resp_state, flow.resp_before, True, flags, size)
-        flow.orig_state, flow.orig_before, flow.resp_state, flow.resp_before = states
-    else:
-        states = next_states(flow.resp_state, flow.resp_before, flow.orig_state, flow.orig_before, False, flags, size)
-        flow.resp_state, flow.resp_before, flow.orig_state, flow.orig_before = states
 
 
 @inner
@@ -468,110 +372,3 @@ def _join_fragment(packet: Any, fragments: NDArray[Any], conf: NDArray[np.int64]
     if wrong:
         state[WRONG_FRAGMENTS] += 1
         packet.more |= 2
-
-
-@inner
-def _take_out(chain: NDArray[np.int32], ends: NDArray[np.int32], slot: int, which: int) -> None:
-    before, behind = chain[slot, 0], chain[slot, 1]
-    if before >= 0:
-        chain[before, 1] = behind
-    else:
-        ends[which, 0] = behind
-    if behind >= 0:
-        chain[behind, 0] = before
-    else:
-        ends[which, 1] = before
-
-
-@inner
-def _end_due(
-    flows: NDArray[Any], flow_words: NDArray[np.uint64], side_words: NDArray[np.uint64],
-    name_words: NDArray[np.uint64], lines: NDArray[np.uint8], chain: NDArray[np.int32], ends: NDArray[np.int32],
-    buckets: NDArray[np.int32], free: NDArray[np.int32], conf: NDArray[np.int64], state: NDArray[np.int64], now: int,
-    out: NDArray[np.uint64], done: int, room: int,
-) -> int:  # fmt: skip
-    """Finish what falls due before `now`, in the order in which it does."""
-    while done < room:
-        first, due = _NONE, _NEVER
-        for which in range(LISTS):
-            slot = ends[which, 0]
-            if slot >= 0 and _due(flows[slot].due_from, conf, which) < due:
-                first, due = np.int64(slot), _due(flows[slot].due_from, conf, which)
-        state[DUE] = due
-        if due >= now:
-            break
-        which = flows[first].list
-        reason = END_CLOSED if which == CLOSED_LIST else which + 1  # END_ATTEMPT, END_IDLE
-        _finish(first, reason, due, flows, flow_words, side_words, name_words, lines, chain, ends, buckets, free, state,
-                out, done)  # fmt: skip
-        done += 1
-    return done
-
-
-@inner
-def _end_all(
-    flows: NDArray[Any], flow_words: NDArray[np.uint64], side_words: NDArray[np.uint64],
-    name_words: NDArray[np.uint64], lines: NDArray[np.uint8], chain: NDArray[np.int32], ends: NDArray[np.int32],
-    buckets: NDArray[np.int32], free: NDArray[np.int32], state: NDArray[np.int64], out: NDArray[np.uint64],
-    done: int, room: int,
-) -> int:  # fmt: skip
-    """Finish everything, at the present traffic time."""
-    for which in (CLOSED_LIST, ATTEMPT_LIST, IDLE_LIST):
-        while ends[which, 0] >= 0 and done < room:
-            _finish(np.int64(ends[which, 0]), END_CLOCK, state[NOW], flows, flow_words, side_words, name_words, lines,
-                    chain, ends, buckets, free, state, out, done)  # fmt: skip
-            done += 1
-    state[DUE] = 0
-    return done
-
-
-@inner
-def _write(
-    slot: int, reason: int, time: int, flows: NDArray[Any], flow_words: NDArray[np.uint64],
-    side_words: NDArray[np.uint64], name_words: NDArray[np.uint64], out: NDArray[np.uint64], done: int,
-) -> None:  # fmt: skip
-    """A row of the output: time, flow, both sides, name. Copied by words; by fields would be far more code."""
-    flow = flows[slot]
-    flow.end, flow.time = reason, time
-    out[done, 0] = np.uint64(time)
-    at = 1
-    for k in range(flow_words.shape[1]):
-        out[done, at + k] = flow_words[slot, k]
-    at += flow_words.shape[1]
-    for k in range(side_words.shape[1]):
-        out[done, at + k] = side_words[slot, k]
-    at += side_words.shape[1]
-    for k in range(name_words.shape[1]):
-        out[done, at + k] = name_words[slot, k]
-
-
-@inner
-def _finish(
-    slot: int, reason: int, time: int, flows: NDArray[Any], flow_words: NDArray[np.uint64],
-    side_words: NDArray[np.uint64], name_words: NDArray[np.uint64], lines: NDArray[np.uint8],
-    chain: NDArray[np.int32], ends: NDArray[np.int32], buckets: NDArray[np.int32], free: NDArray[np.int32],
-    state: NDArray[np.int64], out: NDArray[np.uint64], done: int,
-) -> None:  # fmt: skip
-    """Write a connection out and give its slot back; what was read of its dialogue is wiped."""
-    _write(slot, reason, time, flows, flow_words, side_words, name_words, out, done)
-    _take_out(chain, ends, slot, flows[slot].list)
-    if flows[slot].app != NO_APP:
-        lines[slot, :, :] = 0
-    if flows[slot].name_bytes:
-        name_words[slot, :] = 0
-    free[state[FREE]] = slot
-    state[FREE] += 1
-    mask = np.uint64(len(buckets) - 1)
-    hole = flows[slot].hash & mask
-    while buckets[hole] != slot:
-        hole = (hole + np.uint64(1)) & mask
-    at = hole
-    while True:  # close the hole, so that no search stops short (backward shift)
-        at = (at + np.uint64(1)) & mask
-        if buckets[at] < 0:
-            break
-        home = flows[buckets[at]].hash & mask
-        if ((at - home) & mask) >= ((at - hole) & mask):
-            buckets[hole] = buckets[at]
-            hole = at
-    buckets[hole] = _NONE

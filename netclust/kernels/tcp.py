@@ -127,7 +127,7 @@ def count_in_order(side: Any, seq: int, syn: bool, size: int) -> int:
     """Count a segment that begins a direction or goes on where it left off; its new bytes, SEE_GAPS if it does not."""
     start = (seq + 1) & 0xFFFFFFFF if syn else seq
     if side.started == 0:
-        side.started, side.isn, side.low = 1, seq, start
+        side.started, side.isn, side.low = 2 if syn else 1, seq, start
     elif size == 0:
         return 0
     elif start != side.high:
@@ -155,7 +155,7 @@ def count_out_of_order(side: Any, gaps: NDArray[np.uint32], seq: int, syn: bool,
     fresh = max(_ahead(end, side.high), 0)
     filled = _fill_gaps(side, gaps, start, size)
     before = min(_ahead(side.low, start), size)
-    if before > 0 and side.syn == 0:  # from before the capture began
+    if before > 0 and side.started == 1:  # from before the capture began
         filled += before
         side.low = start
     if fresh:

@@ -192,6 +192,8 @@ def test_a_labelled_capture_cannot_train(run: Any, hour: Path, tmp_path: Path) -
     assert lines
     assert {"source", "destination", "destination_port", "time", "verdict"} <= set(lines[0])
     assert run("explain", "--model", model, "--test", hour, "--record", 3)[0] == 0
+    late = ("--feedback", "gold", "--delay", 5, "--window", 20)
+    assert run("explain", "--model", model, "--test", hour, "--labels", labels, "--record", 30, *late)[0] == 0
 
 
 def test_a_capture_trains_without_labels(run: Any, small: Path, tmp_path: Path) -> None:
@@ -226,3 +228,60 @@ def test_a_preset_refuses_a_small_capture(run: Any, hour: Path, tmp_path: Path) 
     assert ran.code == 0, ran.err
     assert "a false-alarm rate of 0.0001 needs more normal records than there are" in ran.err
     assert run(*common, "--false-alarm-rate", 0.0001).code == 2  # asked for by the user, it is not changed
+
+
+def test_the_label_column_depends_on_what_matches(run: Any, small: Path, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.csv"
+    for rule, expected in (("udp,seen", ["", "seen"]), ("sctp,never", ["", ""])):
+        labels.write_text(f"protocol,label\n{rule}\n")
+        ran = run("flows", small, "--labels", labels, "-o", tmp_path / "r.csv")
+        rows = list(csv.DictReader(io.StringIO((tmp_path / "r.csv").read_text())))
+        assert [row["label"] for row in rows] == expected
+        assert ("no row matches" in ran.err) == ("never" in rule)
+
+
+def test_rules_for_one_capture_label_another(run: Any, small: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.pcap"
+    other.write_bytes(small.read_bytes())
+    labels = tmp_path / "labels.csv"
+    labels.write_text("file,label\nsmall.pcap,x\n")
+    ran = run("flows", small, other, "--labels", labels)
+    assert ran.code == 2
+    assert "one capture at a time" in ran.err
+
+
+def test_a_file_is_overwritten_that_is_read(run: Any, small: Path, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.csv"
+    labels.write_text("label\nnormal\n")
+    assert run("flows", small, "--labels", labels, "-o", labels).code == 2
+    assert run("train", "network", small, "--labels", labels, "-o", labels).code == 2
+    assert run("flows", small, "-o", tmp_path / "x.csv", "--json", tmp_path / "x.csv").code == 2
+    assert run("simulate", "capture", "-o", tmp_path / "y", "--labels", tmp_path / "y").code == 2
+    assert labels.read_text() == "label\nnormal\n"
+
+
+@pytest.mark.parametrize("name", ["r.csv", "r.jsonl", "r.parquet"])
+def test_nothing_to_write_makes_a_broken_file(run: Any, tmp_path: Path, name: str) -> None:
+    empty = tmp_path / "empty.pcap"
+    write_capture(empty, [block([])])
+    assert run("flows", empty, "-o", tmp_path / name).code == 0
+    if name.endswith("csv"):
+        assert (tmp_path / name).read_text().startswith("time,uid,")
+    elif name.endswith("parquet"):
+        parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+        assert parquet.read_table(tmp_path / name).num_rows == 0
+
+
+@pytest.mark.parametrize("options", [["--bpf", "tcp"], ["--promiscuous"], ["--workers", "2"], ["--dump", "x.pcap"]])
+def test_an_option_that_does_nothing_is_taken(run: Any, small: Path, options: list[str]) -> None:
+    ran = run("flows", small, *options)
+    assert ran.code == 2
+    assert "is for live traffic" in ran.err
+
+
+def test_a_packed_capture_is_followed(run: Any, small: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "x.pcap.gz"
+    packed.write_bytes(gzip.compress(small.read_bytes()))
+    ran = run("flows", packed, "--follow")
+    assert ran.code == 2
+    assert "cannot be followed" in ran.err

@@ -281,3 +281,10 @@ def test_records_depend_on_how_the_stream_is_cut(script: list[Any], size: int, r
 def test_without_an_idle_timeout_connections_end_in_another_century() -> None:
     records = records_of([udp(0), tcp(1, "S"), udp(2)], FlowTimeouts(idle=0))
     assert (ends(records), after(records)) == (["attempt", "stopped"], [6.0, 6.0])
+
+
+def test_a_syn_is_counted_again_in_every_part() -> None:
+    packets = [*handshake(), *(tcp(t, "A", seq=101) for t in range(40, 700, 40))]
+    records = records_of(packets)
+    assert len(records) == 3
+    assert (records["orig"]["syn"].tolist(), records["resp"]["syn"].tolist()) == ([1, 0, 0], [1, 0, 0])
