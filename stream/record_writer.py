@@ -22,11 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.stream.connections import iso_times
+from netclust.stream.connections import SCHEMAS, iso_times
 from netclust.table import Table
 
 __all__ = ["RecordWriter", "open_writer"]
 
+_NUMBERS = ("source_port", "destination_port", "vlan", "part")  # context that is no text
+_TIMES = ("time", "start")
 _QUOTED = frozenset('",\r\n')
 
 
@@ -73,7 +75,9 @@ def columns_of(table: Table) -> dict[str, NDArray[Any]]:
     columns: dict[str, NDArray[Any]] = {}
     if len(table) == 0 or (table.time >= 0).any():
         columns["time"] = iso_times(table.time).astype(object)
-    columns |= dict(table.context)
+    numbers = _NUMBERS if schema.name in SCHEMAS else ()  # of others' context nothing is known
+    for name, column in table.context.items():
+        columns[name] = column.astype(np.int64) if name in numbers else column
     numeric = {a.name: f for f, a in enumerate(schema.numeric)}
     coded = {a.name: s for s, a in enumerate(schema.coded)}
     for a in schema.features:
@@ -145,7 +149,12 @@ class _Parquet(RecordWriter):
 
     def _write(self, columns: dict[str, NDArray[Any]]) -> None:
         # Integers and fractions of one attribute come in different batches: one type for all.
-        made = {name: c if c.dtype == object else c.astype(np.float64) for name, c in columns.items()}
+        made: dict[str, NDArray[Any]] = {}
+        for name, column in columns.items():
+            if name in _TIMES:
+                made[name] = np.char.rstrip(column.astype(str), "Z").astype("datetime64[ns]")
+            else:
+                made[name] = column if column.dtype == object or name in _NUMBERS else column.astype(np.float64)
         rows = self._arrow.table(made)
         if self._file is None:
             self._file = self._parquet.ParquetWriter(self._stream, rows.schema)

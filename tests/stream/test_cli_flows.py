@@ -92,6 +92,9 @@ def test_json_lines_and_parquet_hold_something_else(run: Any, small: Path, tmp_p
         [float(r["orig_bytes"]) for r in rows] == [r["orig_bytes"] for r in lines] == [r["orig_bytes"] for r in columns]
     )
     assert [r["source"] for r in rows] == [r["source"] for r in columns]
+    assert [int(r["destination_port"]) for r in rows] == [r["destination_port"] for r in lines]
+    assert [int(r["destination_port"]) for r in rows] == [r["destination_port"] for r in columns]
+    assert str(parquet.read_schema(tmp_path / "r.parquet").field("time").type) == "timestamp[ns]"
 
 
 def test_the_result_lacks_what_every_result_carries(run: Any, small: Path, tmp_path: Path) -> None:
