@@ -206,6 +206,7 @@ def _result(plan: CapturePlan, judged: dict[str, _Judged], cases: Sequence[Case]
             "kind": case.kind,
             "flows": case.flows,
             "detection": {name: _mean_sd(each.cases[k].mean(axis=1)) for name, each in judged.items()},
+            "found": {name: _is_found(each.cases[k]) for name, each in judged.items()},
             "auc_against_benign": {name: _mean_sd(each.apart[:, k]) for name, each in judged.items()},
             "seconds_to_first_alert": {name: _first_alert(each.cases[k], case) for name, each in judged.items()},
             "against": {},
@@ -219,11 +220,16 @@ def _result(plan: CapturePlan, judged: dict[str, _Judged], cases: Sequence[Case]
 def _outcome(ours: NDArray[np.bool_], theirs: NDArray[np.bool_]) -> dict[str, Any]:
     """A win is beyond a bootstrap interval; with few connections, found or not found is all that counts."""
     if ours.shape[1] < FEW_FLOWS:
-        a, b = (bool(np.median(flags.any(axis=1)) > 0) for flags in (ours, theirs))
+        a, b = _is_found(ours), _is_found(theirs)
         return {"outcome": "win" if a > b else "loss" if b > a else "tie", "found": a, "rival_found": b}
     interval = paired_interval(ours.mean(axis=0)[None, None], theirs.mean(axis=0)[None, None])
     outcome = "tie" if not interval.excludes_zero else "win" if interval.difference > 0 else "loss"
     return {"outcome": outcome, "difference": interval.difference, "low": interval.low, "high": interval.high}
+
+
+def _is_found(flags: NDArray[np.bool_]) -> bool:
+    """Whether most draws flag any of the connections."""
+    return bool(np.median(flags.any(axis=1)) > 0)
 
 
 def _first_alert(flags: NDArray[np.bool_], case: Case) -> float | None:

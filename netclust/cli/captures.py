@@ -89,7 +89,7 @@ def _print(outcome: CaptureResult) -> None:
         cells: list[Any] = [row["capture"], row["kind"], row["flows"]]
         for name in names:
             detection = row["detection"][name]
-            shown = ("found" if detection["mean"] > 0 else "missed") if few else percent(detection["mean"])
+            shown = ("found" if row["found"][name] else "missed") if few else percent(detection["mean"])
             mark = "" if name == OURS else {"win": " +", "loss": " -", "tie": ""}[row["against"][name]["outcome"]]
             cells.append(shown + mark)
         wait = row["seconds_to_first_alert"][OURS]
