@@ -53,7 +53,7 @@ bench: $(READY)
 PCAP = $(or $(NETCLUST_DATA),../shared/datasets)/pcap
 captures: $(READY)
 	$(BIN)/netclust evaluate capture '$(PCAP)' --labels benchmarks/pcap-labels.csv --schema flow --schema kdd \
-	  --json benchmarks/results/captures.json
+	  --json benchmarks/results/captures.json --picture docs/pictures/captures.svg
 
 # Table 4.1 beside ours, with every peer (half an hour), and the pictures of docs/detection.md.
 NSL_KDD = $(or $(NETCLUST_DATA),../shared/datasets)/nsl-kdd

@@ -211,13 +211,18 @@ def evaluate_capture(
     every: Annotated[int, typer.Option(min=1, max=1000, help="Rivals get every so many-th simulated connection.")] = 10,
     peers: Annotated[Peers, typer.Option(help="Rivals: all, fast (the isolation forest alone), or none.")] = Peers.all,
     seed: SeedOption = 0,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw the table (SVG or PNG; with two schemas, a file each).")
+    ] = None,
     json: JsonOption = None,
 ) -> None:
     """Train on simulated traffic, then find the attacks of real captures among ordinary connections."""
     from netclust.cli.captures import evaluate as run
 
     chosen = [s.value for s in schema or [CaptureSchema.flow]]
-    run(captures, labels, chosen, params, false_alarm_rate, hours, draws, seeds, every, peers.value, seed, json)
+    run(
+        captures, labels, chosen, params, false_alarm_rate, hours, draws, seeds, every, peers.value, seed, picture, json
+    )
 
 
 @app.command("detect")

@@ -35,10 +35,11 @@ def evaluate(
     every: int,
     peers: str,
     seed: int,
+    picture: Path | None,
     json: Path | None,
 ) -> None:
     """Simulate, train, mix, judge, compare; for one schema or for both."""
-    check_folders(json)
+    check_folders(json, picture)
     rules = load_labels(labels)
     paths = [Path(path) for path in _with_folders(captures)]
     data = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
@@ -55,6 +56,12 @@ def evaluate(
             note(f"a look at the public captures: noted in {find_ledger()}")
         if str(json) != "-":
             _print(outcome)
+        if picture is not None and outcome.rows:
+            from netclust.models.capture_plots import plot_captures
+
+            named = picture if len(schemas) == 1 else picture.with_stem(f"{picture.stem}-{schema}")
+            plot_captures(outcome.rows, named)
+            note(f"wrote {named}")
         found[schema] = {
             "params": msgspec.to_builtins(plan.params),
             "rows": outcome.rows,

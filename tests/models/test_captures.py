@@ -98,8 +98,12 @@ def test_the_command_does_not_run(run: Any, folder: Path, tmp_path: Path) -> Non
     out, params = tmp_path / "r.json", tmp_path / "p.toml"
     params.write_text('learner = "unlearned"\nscale = "spread"\nreference_size = 100\n')
     options = ["--hours", 0.5, "--draws", 1, "--seeds", 1, "--every", 4, "--peers", "none", "--params", params]
-    ran = run("evaluate", "capture", folder, "--labels", folder / "labels.csv", *options, "--json", out)
+    picture = tmp_path / "p.svg"
+    ran = run(
+        "evaluate", "capture", folder, "--labels", folder / "labels.csv", *options, "--json", out, "--picture", picture
+    )
     assert ran.code == 0, ran.err
+    assert picture.read_text().startswith("<?xml")
     assert "False alarms" in ran.out
     body = json.loads(out.read_text())
     assert body["schemas"]["flow"]["rows"]
