@@ -25,7 +25,7 @@ from netclust.stream.services import app_ports
 __all__ = ["FlowTable", "FlowTimeouts", "load_kernels"]
 
 MAX_FLOWS = 1 << 24
-CHUNK_PACKETS = 4096  # decoded at a time: they stay in the processor's cache
+CHUNK_PACKETS = 8192  # decoded at a time: a call costs some 100 microseconds by itself
 OUT_RECORDS = 4096
 FRAGMENT_SLOTS = 8192
 LIVE_NS = 3600 * 10**9
