@@ -105,6 +105,15 @@ def _unpacked(raw: BinaryIO, name: str, stack: ExitStack) -> BinaryIO:
     return _open_zip(raw, name, stack) if magic.startswith(_ZIP) else raw
 
 
+def is_packed(first: bytes) -> bool:
+    """Whether a file that begins so is unpacked when it is opened.
+
+    >>> is_packed(b"\\x1f\\x8b..."), is_packed(b"hello")
+    (True, False)
+    """
+    return first.startswith((_GZIP, _XZ, *_ZSTD, *_ZIP))
+
+
 def unreadable(path: str | Path, error: BaseException) -> InputError:
     """What to tell the user when the bytes themselves cannot be had."""
     if isinstance(error, OSError) and error.strerror:

@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from netclust.datasets.opening import STDIN, UNREADABLE, open_bytes, peek_bytes, unreadable
+from netclust.datasets.opening import STDIN, UNREADABLE, is_packed, open_bytes, peek_bytes, unreadable
 from netclust.errors import InputError
 from netclust.stream.capture_merge import merge_captures
 from netclust.stream.capture_walk import CaptureWalk, Format, recognise
@@ -202,6 +202,8 @@ class CaptureFile:
                 raise unreadable(self.path, error) from None
             known = True
             with stream:
+                if is_packed(stream.peek(_RECOGNISED_BY)):
+                    raise InputError(f"{self.path}: packed, and only plain captures can be followed: unpack it first")
                 yield from self._tail(stream)
 
     def _wait_for_it(self) -> Iterator[PacketBlock]:

@@ -142,6 +142,4 @@ class CaptureWalk:
         if not first:
             return f"{self.name}: offset 0: the file is empty; {_READ}"
         begins = first[:8].hex(" ")
-        if first[:2] == b"\x1f\x8b" or first[:4] in (b"\xfd7zX", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"):
-            return f"{self.name}: packed captures cannot be followed, only plain ones: unpack it, or leave --follow out"
         return f"{self.name}: offset 0: no capture, it begins with {begins}; {_READ}, others after `editcap -F pcapng`"

@@ -50,6 +50,18 @@ def take_out(chain: NDArray[np.int32], ends: NDArray[np.int32], slot: int, which
 
 
 @inner
+def append(chain: NDArray[np.int32], ends: NDArray[np.int32], slot: int, which: int) -> None:
+    """To the end of a list."""
+    tail = ends[which, 1]
+    chain[slot, 0], chain[slot, 1] = tail, _NONE
+    if tail >= 0:
+        chain[tail, 1] = slot
+    else:
+        ends[which, 0] = slot
+    ends[which, 1] = slot
+
+
+@inner
 def end_due(
     flows: NDArray[Any], flow_words: NDArray[np.uint64], side_words: NDArray[np.uint64],
     name_words: NDArray[np.uint64], lines: NDArray[np.uint8], chain: NDArray[np.int32], ends: NDArray[np.int32],

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from netclust.kernels.decode import ACK, FIRST_BAD, ICMP, ICMPV6, RST, SYN, TCP, UDP, is_echo
 from netclust.kernels.dialogue import read_dialogue
 from netclust.kernels.flow_counts import change_states, clear_part, clear_side, count_flags, count_packet, next_part
-from netclust.kernels.flow_ends import due_time, end_all, end_due, finish, write
+from netclust.kernels.flow_ends import append, due_time, end_all, end_due, finish, take_out, write
 from netclust.kernels.flow_layout import (
     ACTIVE_NS,
     ATTEMPT_LIST,
@@ -167,23 +167,8 @@ def track(
         which = flow.list
         goal = _goal(flow)
         if goal != which or (which == IDLE_LIST and ends[which, 1] != slot):
-            # Written out here: a call would count references for every packet.
-            before, behind = chain[slot, 0], chain[slot, 1]
-            if before >= 0:
-                chain[before, 1] = behind
-            else:
-                ends[which, 0] = behind
-            if behind >= 0:
-                chain[behind, 0] = before
-            else:
-                ends[which, 1] = before
-            tail = ends[goal, 1]
-            chain[slot, 0], chain[slot, 1] = tail, _NONE
-            if tail >= 0:
-                chain[tail, 1] = slot
-            else:
-                ends[goal, 0] = slot
-            ends[goal, 1] = slot
+            take_out(chain, ends, slot, which)
+            append(chain, ends, slot, goal)
             flow.list, flow.due_from = goal, state[NOW]
             state[DUE] = min(state[DUE], due_time(state[NOW], conf, goal))
         elif which == IDLE_LIST:
@@ -313,13 +298,7 @@ def _begin(
     which = ATTEMPT_LIST if is_attempt else IDLE_LIST
     flow.list, flow.due_from = which, state[NOW]
     state[DUE] = min(state[DUE], due_time(state[NOW], conf, which))
-    tail = ends[which, 1]
-    chain[slot, 0], chain[slot, 1] = tail, _NONE
-    if tail >= 0:
-        chain[tail, 1] = slot
-    else:
-        ends[which, 0] = slot
-    ends[which, 1] = slot
+    append(chain, ends, slot, which)
     mask = np.uint64(len(buckets) - 1)
     at = code & mask
     while buckets[at] >= 0:

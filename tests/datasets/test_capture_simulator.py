@@ -125,7 +125,7 @@ def test_a_frame_has_a_wrong_length_or_checksum(made: Made) -> None:
 
 
 def test_scapy_rebuilds_a_packet_to_other_bytes(made: Made) -> None:
-    pytest.importorskip("scapy")
+    pytest.importorskip("scapy", reason="scapy (extra live-portable) is what packets are checked with")
     from scapy.layers.inet import ICMP, IP, TCP, UDP
     from scapy.layers.inet6 import IPv6
     from scapy.layers.l2 import Ether

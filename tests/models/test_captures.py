@@ -120,7 +120,8 @@ def test_a_bad_call_is_not_refused(run: Any, folder: Path, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", [*RIVALS])
 def test_a_rival_cannot_be_run(name: str, folder: Path) -> None:
-    pytest.importorskip({"half-space trees": "river", "KitNet": "pysad", "isolation forest": "sklearn"}[name])
+    library = {"half-space trees": "river", "KitNet": "pysad", "isolation forest": "sklearn"}[name]
+    pytest.importorskip(library, reason=f"{library} (extra bench) is not installed")
     warm = concat_tables(list(CaptureReader([folder / "quiet.pcap"], load_schema("flow"))))
     scores = make_rival(name, concat_tables([warm] * 3), 0).score(warm)
     assert scores.shape == (len(warm),)

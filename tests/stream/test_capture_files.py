@@ -100,7 +100,7 @@ def test_real_captures_differ_from_a_plain_reader(data_folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["attack/ndpi_synscan.pcap", "attack/chrissanders_synscan.pcapng"])
 def test_real_captures_differ_from_scapy(data_folder: Path, name: str) -> None:
-    utils = pytest.importorskip("scapy.utils")
+    utils = pytest.importorskip("scapy.utils", reason="scapy is what the reader is compared with")
     path = data_folder / "pcap" / name
     found = packets(CaptureFile(path))
     with utils.RawPcapReader(str(path)) as reader:

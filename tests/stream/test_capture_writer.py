@@ -81,7 +81,7 @@ def test_real_captures_change_when_they_are_rewritten(data_folder: Path, tmp_pat
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_others_cannot_read_what_is_written(tmp_path: Path, form: Any) -> None:
-    utils = pytest.importorskip("scapy.utils")
+    utils = pytest.importorskip("scapy.utils", reason="scapy reads what was written")
     sent = some(40)
     write_capture(tmp_path / "out", CaptureFile(save(tmp_path, pcap(sent))), format=form)
     with utils.RawPcapReader(str(tmp_path / "out")) as reader:

@@ -287,4 +287,4 @@ def test_a_packed_capture_is_followed(run: Any, small: Path, tmp_path: Path) -> 
     packed.write_bytes(gzip.compress(small.read_bytes()))
     ran = run("flows", packed, "--follow")
     assert ran.code == 2
-    assert "cannot be followed" in ran.err
+    assert "only plain captures can be followed" in ran.err

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import random
 import sys
 from pathlib import Path
@@ -45,7 +44,6 @@ def test_a_spoiled_capture_breaks_a_promise(script: ModuleType, data_folder: Pat
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not os.environ.get("NETCLUST_LONG"), reason="some minutes: set NETCLUST_LONG")
 def test_a_spoiled_capture_breaks_a_promise_in_the_long_run(script: ModuleType, data_folder: Path) -> None:
     script.main(["--data", str(data_folder)])
     saved = json.loads((ROOT / "benchmarks" / "results" / "fuzz_captures.json").read_text())
