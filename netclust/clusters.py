@@ -30,11 +30,14 @@ class ClusterSummary(msgspec.Struct, frozen=True, kw_only=True):
     top_score: float
 
 
-def summaries(tables: list[kernels.Clusters], labels: LabelTable) -> list[ClusterSummary]:
-    """The clusters that have records, by id; a reference class is the sum of its parts in all partitions."""
+def summaries(tables: list[kernels.Clusters], labels: LabelTable, since: int = 0) -> list[ClusterSummary]:
+    """The clusters that have records, by id; a reference class is the sum of its parts in all partitions.
+
+    With `since`, those that a record of this arrival number or a later one has joined.
+    """
     found: dict[int, ClusterSummary] = {}
     for table in tables:
-        for slot in np.flatnonzero(table.records > 0):
+        for slot in np.flatnonzero((table.records > 0) & (table.last_tick >= since)):
             one = ClusterSummary(
                 id=int(table.ident[slot]),
                 label=labels.name(int(table.label[slot])),

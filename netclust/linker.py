@@ -18,35 +18,27 @@ from __future__ import annotations
 import operator
 import re
 from dataclasses import fields
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust import container
 from netclust.batch import Batch
 from netclust.clusters import ClusterSummary, summaries
-from netclust.errors import InputError, ModelError
+from netclust.errors import InputError
 from netclust.evidence import Collector, Evidence, Which
 from netclust.feedback import LabelEvent, Scope, Store, apply_label, apply_undo
 from netclust.kernels import link as kernels
 from netclust.kernels.score import LANES
 from netclust.labels import LabelTable
 from netclust.model import Model
-from netclust.state import (
-    MAX_NUMBER,
-    NANOSECONDS,
-    Limits,
-    new_partition,
-    new_references,
-    partition_arrays,
-    restore_partition,
-    restore_references,
-)
+from netclust.state import MAX_NUMBER, NANOSECONDS, new_partition, new_references
 from netclust.verdicts import Verdicts
 
-KIND = "netclust.linker"
+if TYPE_CHECKING:
+    from netclust.snapshot import Frozen
+
 Feedback = Literal["none", "predicted", "gold"]
 
 
@@ -267,10 +259,8 @@ class Linker:
 
     def label_record(self, record_id: str, label: str, *, from_tick: int | None = None) -> LabelEvent:
         """Say what a record was. It counts for records from arrival number `from_tick` on (default: the next one)."""
-        found = re.fullmatch(r"([0-9]{1,20}):([0-9]{1,20})", record_id) if isinstance(record_id, str) else None
-        if found is None or int(found[1]) >= 1 << 16 or int(found[2]) >= 1 << 64:
-            raise InputError(f"a record id is source:seq, such as 0:1234, not {str(record_id)[:100]!r}")
-        return self._say("record", label, from_tick, source=int(found[1]), number=int(found[2]))
+        source, number = _record(record_id)
+        return self._say("record", label, from_tick, source=source, number=number)
 
     @property
     def normal_label(self) -> str:
@@ -333,9 +323,33 @@ class Linker:
 
     # What it knows
 
-    def clusters(self) -> list[ClusterSummary]:
-        """Summaries of the clusters, which outlive the referent window; oldest first."""
-        return summaries([part.clusters for part in self._parts], self.labels)
+    def clusters(self, since: int = 0) -> list[ClusterSummary]:
+        """Summaries of the clusters, which outlive the referent window; oldest first.
+
+        With `since`, an arrival number: those that have grown from then on.
+        """
+        return summaries([part.clusters for part in self._parts], self.labels, since)
+
+    def knows_cluster(self, cluster: int) -> bool:
+        """Whether a label on it would reach anything: its summary is kept, or a member can still be linked to."""
+        return any(
+            bool((part.clusters.ident == cluster).any() or (part.window.cluster[part.live] == cluster).any())
+            for part in self._parts
+        )
+
+    def members(
+        self, *, cluster: int | None = None, record_id: str | None = None
+    ) -> tuple[NDArray[np.float32], NDArray[np.uint16]]:
+        """What the referent window holds of a cluster, or of one record: numbers and codes, a row each."""
+        nums, codes = [], []
+        source, seq = _record(record_id) if record_id is not None else (0, 0)
+        for part in self._parts:
+            win, live = part.window, part.live
+            match = (win.source[live] == source) & (win.seq[live] == seq) if record_id else win.cluster[live] == cluster
+            at = np.flatnonzero(match) + live.start
+            nums.append(win.num[:, at].T)
+            codes.append(win.code[:, at].T)
+        return np.concatenate(nums), np.concatenate(codes)
 
     def counters(self) -> dict[str, int]:
         """Counts for metrics: what is remembered, and how often a bound was hit."""
@@ -353,60 +367,35 @@ class Linker:
 
     # Snapshot
 
+    def freeze(self, since: int | None = None) -> Frozen:
+        """A copy of everything that the next verdict depends on, besides the model: quickly, to be packed elsewhere.
+
+        With `since`, an arrival number at which an earlier one was made under the same model: what has changed since.
+        """
+        from netclust.snapshot import freeze
+
+        return freeze(self, since)
+
     def snapshot(self) -> bytes:
         """Everything that the next verdict depends on, besides the model."""
-        arrays: container.Arrays = {
-            "refs.label": self._refs.label,
-            "refs.side": self._refs.side,
-            "refs.event": self._refs.event,
-        }
-        for p, part in enumerate(self._parts):
-            arrays |= partition_arrays(part, p)
-        header = {
-            "config": self.config,
-            "model": self.model.fingerprint,
-            "labels": self.labels.names,
-            "tick": self.tick,
-            "next_event": self._next_event,
-            "events": self.events,
-        }
-        return container.pack(KIND, arrays, header)
+        return self.freeze().pack()
 
     @classmethod
-    def restore(cls, model: Model, snapshot: bytes, where: str = "snapshot") -> Linker:
-        """Go on where a snapshot was taken, bit for bit, with the same model."""
-        arrays, raw = container.unpack(snapshot, KIND, where)
-        try:
-            header = msgspec.convert(raw, _SnapshotHeader, str_keys=True)
-        except (msgspec.ValidationError, InputError) as error:
-            raise ModelError(f"{where}: {error}") from None
-        if header.model != model.fingerprint:
-            raise ModelError(f"{where}: was taken with another model")
-        if sum(name.endswith(".cursor") for name in arrays) != header.config.partitions:
-            raise ModelError(f"{where}: does not hold {header.config.partitions} partitions")
-        linker = cls(model, header.config)
-        if header.labels[: len(linker.labels)] != linker.labels.names:
-            raise ModelError(f"{where}: its labels are not the model's")
-        for name in header.labels:
-            linker.labels.add(name)
-        config = header.config
-        limits = Limits(
-            tick=header.tick,
-            labels=len(linker.labels),
-            events=header.next_event,
-            references=len(model.reference),
-            kept=config.kept,
-            trusted=config.mature_cap if config.mature_after is not None else 0,
-            widths=model.layout.width,
-        )
-        header.check(limits, where)
-        linker.tick, linker._next_event, linker.events = header.tick, header.next_event, header.events
-        restore_references(linker._refs, arrays, limits, where)
-        for p, part in enumerate(linker._parts):
-            restore_partition(part, arrays, p, limits, where)
-        if sum(int(part.cursor[kernels.PUSHED]) for part in linker._parts) != linker.tick:
-            raise ModelError(f"{where}: the partitions do not add up to {linker.tick} records")
-        return linker
+    def restore(cls, model: Model, snapshot: bytes, where: str = "snapshot", base: bytes | None = None) -> Linker:
+        """Go on where a snapshot was taken, bit for bit, with the same model; one of changes needs its `base`."""
+        from netclust.snapshot import thaw
+
+        return thaw(model, snapshot, where, base)
+
+    def adopt(self, model: Model) -> Linker:
+        """A linker with another model that goes on counting where this one stands; this one must not be used again.
+
+        Where both have the same encoding, and the new reference set begins with the old one, everything that is
+        remembered stays. Else the referent window, the clusters and the label events are given up.
+        """
+        from netclust.snapshot import adopt
+
+        return adopt(self, model)
 
 
 def _links(verdicts: Verdicts) -> kernels.Links:
@@ -414,24 +403,12 @@ def _links(verdicts: Verdicts) -> kernels.Links:
     return kernels.Links(**{f.name: getattr(verdicts, f.name) for f in fields(Verdicts)})
 
 
-class _SnapshotHeader(msgspec.Struct, forbid_unknown_fields=True):
-    config: LinkerConfig
-    model: str
-    labels: list[str]
-    tick: int
-    next_event: int
-    events: list[LabelEvent]
-
-    def check(self, limits: Limits, where: str) -> None:
-        """Refuse counts and events that cannot be."""
-        if not (0 <= self.tick < MAX_NUMBER and 0 <= self.next_event < MAX_NUMBER):
-            raise ModelError(f"{where}: counts more records or events than there can be")
-        if len(self.labels) != limits.labels or len(self.events) > self.config.max_events:
-            raise ModelError(f"{where}: names a label twice, or has more events than its configuration allows")
-        if len({e.event for e in self.events}) < len(self.events):
-            raise ModelError(f"{where}: has two label events of the same number")
-        if not all(e.fits(limits.labels, limits.events) for e in self.events):
-            raise ModelError(f"{where}: has a label event that cannot be")
+def _record(record_id: str) -> tuple[int, int]:
+    """Source and seq of a record id."""
+    found = re.fullmatch(r"([0-9]{1,20}):([0-9]{1,20})", record_id) if isinstance(record_id, str) else None
+    if found is None or int(found[1]) >= 1 << 16 or int(found[2]) >= 1 << 64:
+        raise InputError(f"a record id is source:seq, such as 0:1234, not {str(record_id)[:100]!r}")
+    return int(found[1]), int(found[2])
 
 
 def _number(value: int, what: str) -> int:

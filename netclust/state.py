@@ -118,18 +118,41 @@ def new_references(model: Model) -> kernels.References:
     )
 
 
-def partition_arrays(state: PartitionState, p: int) -> Arrays:
-    """What a snapshot keeps of a partition: live members, summaries in use, cursors."""
+# What never changes of a member of the window once it is there: a snapshot of changes leaves out the old ones'.
+SETTLED = ("num", "code", "unary", "truth", "cluster", "slot", "tick", "time", "source", "seq")
+
+
+def partition_arrays(state: PartitionState, p: int, since: int | None = None) -> Arrays:
+    """What a snapshot keeps of a partition: live members, summaries in use, cursors.
+
+    With `since`, an arrival number: what is settled of older members is left out.
+    """
     live = state.live
     cursor = state.cursor.copy()
     cursor[kernels.START], cursor[kernels.END] = 0, live.stop - live.start  # where in the buffer does not matter
     arrays: Arrays = {f"{p}.cursor": cursor}
+    new = live if since is None else slice(live.start + int(np.searchsorted(state.window.tick[live], since)), live.stop)
     for name, array in state.window._asdict().items():
-        arrays[f"{p}.window.{name}"] = array[..., live].copy()
+        arrays[f"{p}.window.{name}"] = array[..., new if name in SETTLED else live].copy()
     in_use = int(np.flatnonzero(state.clusters.ident >= 0)[-1]) + 1 if (state.clusters.ident >= 0).any() else 0
     for name, array in state.clusters._asdict().items():
         arrays[f"{p}.clusters.{name}"] = array[:in_use].copy()
     return arrays
+
+
+def join_partition(arrays: Arrays, base: Arrays, p: int, where: str) -> None:
+    """Complete a snapshot of changes by the members that its base has."""
+    new = arrays.get(f"{p}.window.tick")
+    live = arrays.get(f"{p}.window.label")
+    if new is None or live is None or len(new) > len(live):
+        raise ModelError(f"{where}: does not hold the changes of partition {p}")
+    old = len(live) - len(new)
+    for name in SETTLED:
+        change, before = arrays.get(f"{p}.window.{name}"), base.get(f"{p}.window.{name}")
+        if change is None or before is None or before.shape[-1] < old or change.shape[:-1] != before.shape[:-1]:
+            raise ModelError(f"{where}: its base does not hold the members of partition {p}")
+        kept = before[..., before.shape[-1] - old :]
+        arrays[f"{p}.window.{name}"] = np.concatenate([kept, change], axis=-1)
 
 
 @dataclass(frozen=True)
@@ -165,11 +188,11 @@ def restore_partition(state: PartitionState, arrays: Arrays, p: int, limits: Lim
     """Fill an empty partition from a snapshot, checking everything that an index is made from."""
     cursor = container.need(arrays, f"{p}.cursor", np.int64, (kernels.CURSORS,), where)
     pushed, classes = int(cursor[kernels.PUSHED]), int(state.cursor[kernels.HAND])
-    progress = cursor[[kernels.REVEALED, kernels.MATURED, kernels.NEXT_CLUSTER]]
+    progress = cursor[[kernels.REVEALED, kernels.MATURED]]
     if (cursor < 0).any() or (cursor >= MAX_NUMBER).any() or pushed > limits.tick or (progress > pushed).any():
         raise ModelError(f"{where}: the cursors are out of range")
     n = int(cursor[kernels.END])
-    if cursor[kernels.START] != 0 or n != min(pushed, limits.kept):
+    if cursor[kernels.START] != 0 or n > min(pushed, limits.kept):
         raise ModelError(f"{where}: the referent window does not fit the configuration")
     for name, array in state.window._asdict().items():
         shape = (*array.shape[:-1], n)

@@ -56,7 +56,7 @@ def _run(args: list[str]) -> int:
 
 def _stop(message: str, code: int) -> NoReturn:
     """One line for the person at the terminal, never a traceback."""
-    from netclust.cli.output import printable
+    from netclust.text import printable
 
     sys.stderr.write(f"netclust: {printable(message)}\n")
     sys.exit(code)

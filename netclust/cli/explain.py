@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from netclust.cli.network import data_of, report_skipped, stream_facts
-from netclust.cli.output import check_folders, check_not_input, note, printable, result, say, write_json
+from netclust.cli.output import check_folders, check_not_input, note, result, say, write_json
 from netclust.datasets.records import OnError
 from netclust.errors import InputError
 from netclust.explanation import Explanation, explain
@@ -18,6 +18,7 @@ from netclust.model import Model
 from netclust.models.evaluation import Protocol, linker_config
 from netclust.models.looks import TEST_SETS, find_ledger, record_look
 from netclust.stream.capture_reader import TableReader, open_records
+from netclust.text import printable
 
 
 def run(

@@ -14,6 +14,7 @@ import msgspec
 from netclust._version import __version__
 from netclust.container import write_bytes
 from netclust.errors import InputError
+from netclust.text import printable
 
 STARTED = time.perf_counter()
 
@@ -26,15 +27,6 @@ def say(text: str = "") -> None:
 def note(text: str) -> None:
     """A line about the output, which does not belong to it."""
     sys.stderr.write(text + "\n")
-
-
-def printable(text: str) -> str:
-    """Text from outside, without what would break a line or steer a terminal.
-
-    >>> printable("one\\ntwo")
-    'one\\\\ntwo'
-    """
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def percent(fraction: float | None) -> str:

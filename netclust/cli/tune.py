@@ -11,7 +11,7 @@ import typer
 
 from netclust._version import __version__
 from netclust.cli.network import report_skipped
-from netclust.cli.output import check_folders, check_not_input, note, percent, printable, result, say, table, write_json
+from netclust.cli.output import check_folders, check_not_input, note, percent, result, say, table, write_json
 from netclust.container import write_bytes
 from netclust.datasets.records import OnError, RecordReader
 from netclust.errors import InputError
@@ -21,6 +21,7 @@ from netclust.models.params import TrainParams, load_params
 from netclust.models.tuning import OBJECTIVES, SEARCH_RATE, STARTS, Trial, Tuning, params_toml, parse_budget, tune
 from netclust.schema import load_schema
 from netclust.table import concat_tables
+from netclust.text import printable
 
 INTERRUPTED = 130
 

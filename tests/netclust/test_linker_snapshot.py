@@ -27,7 +27,8 @@ from netclust import container
 from netclust.errors import InputError, ModelError
 from netclust.kernels import link as kernels
 from netclust.kernels import score
-from netclust.linker import KIND, Linker, LinkerConfig
+from netclust.linker import Linker, LinkerConfig
+from netclust.snapshot import KIND
 
 EXTREMES = [-(2**63), -(2**31), -3, -2, -1, 0, 1, 2, 3, 255, 65535, 2**31 - 1, 2**40, 2**62, 2**63 - 1]
 

@@ -1,0 +1,187 @@
+"""Snapshots of a linker: whole, or what has changed since an earlier one; and a linker that changes its model.
+
+>>> from netclust.datasets.simulate import simulate
+>>> from netclust.linker import Linker, LinkerConfig
+>>> from netclust.models.network import train_network
+>>> model = train_network(simulate(3000, seed=1).table(), seed=0)
+>>> today = model.encoding.encode(simulate(900, seed=2, day=1).table())
+>>> linker = Linker(model, LinkerConfig.stream(referent_window=200))
+>>> _ = linker.process(today[:500])
+>>> base = linker.freeze()
+>>> _ = linker.process(today[500:600])
+>>> changes = linker.freeze(since=base.tick)
+>>> again = Linker.restore(model, changes.pack(), base=base.pack())
+>>> again.process(today[600:]).score.tobytes() == linker.process(today[600:]).score.tobytes()
+True
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from netclust import container
+from netclust.container import Arrays
+from netclust.encoding import Encoding
+from netclust.errors import InputError, ModelError
+from netclust.feedback import LabelEvent
+from netclust.kernels import link as kernels
+from netclust.kernels.score import unary_parts
+from netclust.linker import Linker, LinkerConfig
+from netclust.model import Model
+from netclust.state import MAX_NUMBER, Limits, join_partition, partition_arrays, restore_partition, restore_references
+
+KIND = "netclust.linker"
+
+
+@dataclass(frozen=True, eq=False)
+class Frozen:
+    """A copy of a linker's state at an arrival number. `since` is that of the snapshot it goes with, None if whole."""
+
+    arrays: Arrays
+    header: dict[str, Any]
+    tick: int
+    since: int | None
+
+    def pack(self) -> bytes:
+        """As a file's content."""
+        return container.pack(KIND, self.arrays, self.header)
+
+
+class _Header(msgspec.Struct, forbid_unknown_fields=True):
+    config: LinkerConfig
+    model: str
+    labels: list[str]
+    tick: int
+    next_event: int
+    events: list[LabelEvent]
+    since: int | None = None
+
+    def check(self, limits: Limits, where: str) -> None:
+        """Refuse counts and events that cannot be."""
+        if not (0 <= self.tick < MAX_NUMBER and 0 <= self.next_event < MAX_NUMBER):
+            raise ModelError(f"{where}: counts more records or events than there can be")
+        if len(self.labels) != limits.labels or len(self.events) > self.config.max_events:
+            raise ModelError(f"{where}: names a label twice, or has more events than its configuration allows")
+        if len({e.event for e in self.events}) < len(self.events):
+            raise ModelError(f"{where}: has two label events of the same number")
+        if not all(e.fits(limits.labels, limits.events) for e in self.events):
+            raise ModelError(f"{where}: has a label event that cannot be")
+
+
+def freeze(linker: Linker, since: int | None = None) -> Frozen:
+    """Copy the state; see Linker.freeze."""
+    arrays: Arrays = {
+        "refs.label": linker._refs.label.copy(),
+        "refs.side": linker._refs.side.copy(),
+        "refs.event": linker._refs.event.copy(),
+    }
+    for p, part in enumerate(linker._parts):
+        arrays |= partition_arrays(part, p, since)
+    header = {
+        "config": linker.config,
+        "model": linker.model.fingerprint,
+        "labels": list(linker.labels.names),
+        "tick": linker.tick,
+        "next_event": linker._next_event,
+        "events": msgspec.Raw(msgspec.json.encode(linker.events)),  # they change while others pack this
+    }
+    if since is not None:
+        header["since"] = since
+    return Frozen(arrays, header, linker.tick, since)
+
+
+def thaw(model: Model, snapshot: bytes, where: str, base: bytes | None) -> Linker:
+    """A linker from a snapshot; see Linker.restore."""
+    arrays, header = _unpack(snapshot, where)
+    if header.model != model.fingerprint:
+        raise ModelError(f"{where}: was taken with another model")
+    if sum(name.endswith(".cursor") for name in arrays) != header.config.partitions:
+        raise ModelError(f"{where}: does not hold {header.config.partitions} partitions")
+    if header.since is not None:
+        _complete(arrays, header, base, where)
+    linker = Linker(model, header.config)
+    if header.labels[: len(linker.labels)] != linker.labels.names:
+        raise ModelError(f"{where}: its labels are not the model's")
+    for name in header.labels:
+        linker.labels.add(name)
+    config = header.config
+    limits = Limits(
+        tick=header.tick,
+        labels=len(linker.labels),
+        events=header.next_event,
+        references=len(model.reference),
+        kept=config.kept,
+        trusted=config.mature_cap if config.mature_after is not None else 0,
+        widths=model.layout.width,
+    )
+    header.check(limits, where)
+    linker.tick, linker._next_event, linker.events = header.tick, header.next_event, header.events
+    restore_references(linker._refs, arrays, limits, where)
+    for p, part in enumerate(linker._parts):
+        restore_partition(part, arrays, p, limits, where)
+    if sum(int(part.cursor[kernels.PUSHED]) for part in linker._parts) != linker.tick:
+        raise ModelError(f"{where}: the partitions do not add up to {linker.tick} records")
+    return linker
+
+
+def _unpack(snapshot: bytes, where: str) -> tuple[Arrays, _Header]:
+    arrays, raw = container.unpack(snapshot, KIND, where)
+    try:
+        return arrays, msgspec.convert(raw, _Header, str_keys=True)
+    except (msgspec.ValidationError, InputError) as error:
+        raise ModelError(f"{where}: {error}") from None
+
+
+def _complete(arrays: Arrays, header: _Header, base: bytes | None, where: str) -> None:
+    """Add what the base has."""
+    if base is None:
+        raise ModelError(f"{where}: holds changes only, and the snapshot that they belong to is missing")
+    before, first = _unpack(base, f"{where}: its base")
+    if first.since is not None or first.tick != header.since or first.model != header.model:
+        raise ModelError(f"{where}: holds changes to another snapshot than the one given")
+    for p in range(header.config.partitions):
+        join_partition(arrays, before, p, where)
+
+
+def adopt(old: Linker, model: Model) -> Linker:
+    """The linker of another model, with what the old one remembers; see Linker.adopt."""
+    linker = Linker(model, old.config)
+    linker.tick = old.tick
+    if not _goes_on(old.model, model):
+        counted = sum(int(part.cursor[kernels.PUSHED]) for part in old._parts)
+        linker._parts[0].cursor[kernels.PUSHED] = counted
+        # Cluster ids are never given twice.
+        opened = max(int(part.cursor[kernels.NEXT_CLUSTER]) for part in old._parts) + len(old.model.encoding.labels)
+        for part in linker._parts:
+            part.cursor[kernels.NEXT_CLUSTER] = opened
+        return linker
+    linker.labels = old.labels
+    linker.events, linker._next_event = old.events, old._next_event
+    known = len(old.model.reference)
+    for name in ("label", "side", "event"):
+        getattr(linker._refs, name)[:known] = getattr(old._refs, name)
+    linker._parts = old._parts
+    for part in linker._parts:
+        part.window.unary[:] = unary_parts(part.window.code, model.scorer)
+    return linker
+
+
+def _goes_on(old: Model, new: Model) -> bool:
+    """Whether members of the old model's window are members of the new one's."""
+    k = len(old.reference)
+    first = new.reference[:k]
+    return (
+        _same_encoding(old.encoding, new.encoding)
+        and len(new.reference) >= k
+        and np.array_equal(first.num, old.reference.num)
+        and np.array_equal(first.code, old.reference.code)
+    )
+
+
+def _same_encoding(a: Encoding, b: Encoding) -> bool:
+    names = (a.schema, a.kept, a.vocabularies, a.labels) == (b.schema, b.kept, b.vocabularies, b.labels)
+    return names and np.array_equal(a.low, b.low) and np.array_equal(a.span, b.span)

@@ -1,0 +1,12 @@
+"""Text from outside, made safe to show."""
+
+from __future__ import annotations
+
+
+def printable(text: str) -> str:
+    """Text from outside, without what would break a line or steer a terminal.
+
+    >>> printable("one\\ntwo")
+    'one\\\\ntwo'
+    """
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
