@@ -1,0 +1,1 @@
+"""The daemon: sources through the linker to alerts, with checkpoints, metrics and feedback."""
