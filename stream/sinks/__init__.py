@@ -1,0 +1,1 @@
+"""Where alerts go: files, syslog, webhooks, Alertmanager, the terminal, all through one protocol."""
