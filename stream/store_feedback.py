@@ -1,0 +1,229 @@
+"""What people tell the daemon through the store: labels, their undoing, and suppressions.
+
+Rows are written by the command line or over HTTP, and taken up by the daemon with its next batch: it says from which
+arrival number they count, once, so that a run which is resumed comes to the same.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from netclust.errors import InputError
+from netclust.stream import store_audit as audit
+from netclust.stream.store_rows import LabelRow, LabelStatus, SuppressionRow
+from netclust.stream.store_words import (
+    MAX_TEXT,
+    MAX_WHO,
+    Rule,
+    check_text,
+    parse_label,
+    parse_target,
+)
+
+if TYPE_CHECKING:
+    from netclust.stream.suppression import Suppression
+
+MAX_PENDING = 100_000
+"""Labels that no daemon took up yet: more are refused."""
+
+MAX_ACTIVE = 10_000
+"""Suppressions that are not removed: more are refused."""
+
+
+class NotFoundError(InputError):
+    """There is no such alert, label or suppression."""
+
+
+class Said(NamedTuple):
+    """Who says something, why, and when."""
+
+    by: str
+    why: str
+    now: int
+
+
+def said(by: str, why: str, now: int, *, needs_why: str = "") -> Said:
+    """Who and why, checked; `needs_why` is what the reason is called where there must be one."""
+    who = check_text(by, "who says so (by)", MAX_WHO, needed=True)
+    return Said(who, check_text(why, needs_why or "the reason (why)", MAX_TEXT, needed=bool(needs_why)), now)
+
+
+def add_label(db: sqlite3.Connection, target: str, label: str, say: Said) -> LabelRow:
+    """A label for what a person named; of an alert, the beginning of its id is enough."""
+    about, label = parse_target(target), parse_label(label)
+    text = full_alert_id(db, about.text) if about.kind == "alert" else about.text
+    return _insert(db, about.kind, text, label, say)
+
+
+def add_undo(db: sqlite3.Connection, label_seq: int, say: Said) -> LabelRow:
+    """Take an earlier label back."""
+    undone = label(db, label_seq)
+    if undone.target_kind == "undo":
+        raise InputError(f"label {label_seq} is itself an undo: label anew instead")
+    if undone.undone_by is not None:
+        raise InputError(f"label {label_seq} is already undone, by {undone.undone_by}")
+    if undone.status == "refused":
+        raise InputError(f"label {label_seq} was refused, there is nothing to undo: {undone.reason}")
+    row = _insert(db, "undo", str(label_seq), undone.label, say)
+    db.execute("UPDATE labels SET undone_by = ? WHERE label_seq = ?", (row.label_seq, label_seq))
+    return row
+
+
+def _insert(db: sqlite3.Connection, kind: str, target: str, label_text: str, say: Said) -> LabelRow:
+    pending = db.execute("SELECT count(*) FROM labels WHERE status = 'pending'").fetchone()[0]
+    if pending >= MAX_PENDING:
+        raise InputError(f"{pending:,} labels wait for the daemon already: start it")
+    sql = "INSERT INTO labels (created, target_kind, target, label, by, why) VALUES (?, ?, ?, ?, ?, ?)"
+    seq = db.execute(sql, (say.now, kind, target, label_text, say.by, say.why)).lastrowid
+    what = f"undo label {target}" if kind == "undo" else f"label {kind} {target} {label_text}"
+    audit.add(db, say.now, "label", what, by=say.by, why=say.why, result=f"label {seq}")
+    return label(db, int(seq or 0))
+
+
+def label(db: sqlite3.Connection, label_seq: int) -> LabelRow:
+    """One label."""
+    found = _labels(db, "WHERE label_seq = ?", (label_seq,))
+    if not found:
+        raise NotFoundError(f"there is no label {label_seq}: `netclust label --list` shows them")
+    return found[0]
+
+
+def labels(
+    db: sqlite3.Connection, after: int, limit: int, *, newest: bool, status: LabelStatus | None
+) -> list[LabelRow]:
+    """Labels behind a number, in the order in which they were said, or the newest first."""
+    order = "DESC" if newest else "ASC"
+    return _labels(
+        db,
+        f"WHERE label_seq > ? AND ? IN ('', status) ORDER BY label_seq {order} LIMIT ?",
+        (after, status or "", limit),
+    )
+
+
+def _labels(db: sqlite3.Connection, rest: str, values: tuple[Any, ...]) -> list[LabelRow]:
+    return audit.fetch(db, LabelRow, f"FROM labels {rest}", values, as_json=("linker_event",))
+
+
+def label_result(
+    db: sqlite3.Connection,
+    label_seq: int,
+    *,
+    status: LabelStatus,
+    reason: str,
+    from_tick: int | None,
+    covered: int | None,
+    linker_event: Any,
+    now: int,
+) -> LabelRow:
+    """What the daemon did with a label. The arrival number from which it counts never changes once it is said."""
+    before = label(db, label_seq)
+    event = None if linker_event is None else msgspec.json.encode(linker_event).decode()
+    db.execute(
+        "UPDATE labels SET status = ?, reason = ?, from_tick = coalesce(from_tick, ?), covered = coalesce(?, covered), "
+        "linker_event = coalesce(?, linker_event) WHERE label_seq = ?",
+        (status, reason, from_tick, covered, event, label_seq),
+    )
+    after = label(db, label_seq)
+    if before.target_kind == "undo" and status == "refused":
+        db.execute("UPDATE labels SET undone_by = NULL WHERE undone_by = ?", (label_seq,))
+    if before.status != after.status:
+        facts = {"from_tick": after.from_tick, "covered": after.covered}
+        result = f"{status}: {reason}" if reason else status
+        audit.add(db, now, "label", f"take up label {label_seq}", by="daemon", result=result, facts=facts)
+    return after
+
+
+def full_alert_id(db: sqlite3.Connection, start: str) -> str:
+    """The one alert whose id begins so."""
+    # What sorts between "a-1" and "a-1~" begins with it: ids have letters and digits alone.
+    found = db.execute("SELECT id FROM alerts WHERE id >= ? AND id < ? LIMIT 3", (start, start + "~")).fetchall()
+    ids = [row[0] for row in found]
+    if start in ids or len(ids) == 1:
+        return start if start in ids else str(ids[0])
+    if ids:
+        raise InputError(f"{start[:80]!r} is the beginning of several alerts ({', '.join(ids)}): give more of it")
+    raise NotFoundError(f"there is no alert {start[:80]!r}: `netclust alerts --state all` lists them")
+
+
+# Suppressions
+
+
+def add_suppression(db: sqlite3.Connection, rule: Suppression, until: int, say: Said) -> SuppressionRow:
+    """A rule that hides alerts; `say.why` is its reason."""
+    if 0 <= until <= say.now:
+        raise InputError("the suppression would be over before it begins: give a later end (--until)")
+    active = db.execute(
+        "SELECT count(*) FROM suppressions WHERE removed_at IS NULL AND (until < 0 OR until > ?)", (say.now,)
+    ).fetchone()[0]
+    if active >= MAX_ACTIVE:
+        raise InputError(f"{active:,} suppressions already: remove some, or give a network instead of addresses")
+    fields = {name: getattr(rule, name) for name in Rule.__struct_fields__}
+    names = ", ".join(["created", "by", "reason", "until", *fields])
+    values = (say.now, say.by, say.why, until, *fields.values())
+    marks = ", ".join("?" * len(values))
+    number = db.execute(f"INSERT INTO suppressions ({names}) VALUES ({marks})", values).lastrowid  # noqa: S608
+    given = {name: value for name, value in fields.items() if value not in ("", None)}
+    audit.add(
+        db, say.now, "suppression", f"suppress s-{number}", by=say.by, why=say.why, facts={**given, "until": until}
+    )
+    return suppression(db, f"s-{number}")
+
+
+def checked_rule(rule: Rule, reason: str) -> Suppression:
+    """The rule as it is kept; refused where it matches everything, or nothing."""
+    from netclust.stream.daemon.config import SuppressConfig  # brings the engine: only who changes rules waits for it
+    from netclust.stream.suppression import suppression_of
+
+    for name in ("label", "attribute"):
+        check_text(getattr(rule, name), f"the {name}", MAX_TEXT)
+    config = SuppressConfig(reason=reason, **msgspec.structs.asdict(rule))
+    return suppression_of(config, "suppression", origin="people")
+
+
+def remove_suppression(db: sqlite3.Connection, ident: str, say: Said) -> SuppressionRow:
+    """Let alerts be told again."""
+    found = suppression(db, ident)
+    if found.removed_at is not None:
+        raise InputError(f"{ident} was removed already, by {found.removed_by}")
+    db.execute(
+        "UPDATE suppressions SET removed_at = ?, removed_by = ?, removed_why = ? WHERE number = ?",
+        (say.now, say.by, say.why, found.number),
+    )
+    audit.add(db, say.now, "suppression", f"remove {ident}", by=say.by, why=say.why, facts={"hidden": found.hidden})
+    return suppression(db, ident)
+
+
+def suppression(db: sqlite3.Connection, ident: str) -> SuppressionRow:
+    """One suppression."""
+    number = ident.removeprefix("s-")
+    if number.isdecimal() and number.isascii() and len(number) < 19:
+        found = audit.fetch(db, SuppressionRow, "FROM suppressions WHERE number = ?", (int(number),))
+        if found:
+            return found[0]
+    raise NotFoundError(f"there is no suppression {ident[:40]!r}: `netclust suppress list` shows them")
+
+
+def suppressions(db: sqlite3.Connection, now: int, *, active_only: bool, limit: int) -> list[SuppressionRow]:
+    """The rules, oldest first; all that ever were, or those that hide something now."""
+    rest = "FROM suppressions WHERE ? OR (removed_at IS NULL AND (until < 0 OR until > ?)) ORDER BY number LIMIT ?"
+    return audit.fetch(db, SuppressionRow, rest, (not active_only, now, limit))
+
+
+def suppression_result(db: sqlite3.Connection, ident: str, from_tick: int) -> SuppressionRow:
+    """From which arrival number on the rule counts, or, if it was removed, no longer counts. It is said once."""
+    number = suppression(db, ident).number
+    db.execute(
+        "UPDATE suppressions SET removed_tick = CASE WHEN removed_at IS NULL THEN NULL "
+        "ELSE coalesce(removed_tick, ?1) END, "
+        "from_tick = CASE WHEN removed_at IS NULL THEN coalesce(from_tick, ?1) ELSE from_tick END WHERE number = ?2",
+        (from_tick, number),
+    )
+    return suppression(db, ident)
+
+
+def add_hidden(db: sqlite3.Connection, ident: str, count: int) -> None:
+    """Count what a rule has hidden."""
+    db.execute("UPDATE suppressions SET hidden = hidden + ? WHERE number = ?", (count, suppression(db, ident).number))

@@ -1,0 +1,249 @@
+"""The HTTP server's bounds: addresses, TLS, sizes, slow and silent clients, stopping."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from http_cases import TOKEN, FakeControl, certificate
+
+from netclust.errors import InputError
+from netclust.stream import http_server
+from netclust.stream.http_api import MAX_BODY_BYTES, make_app
+from netclust.stream.http_guard import parse_listen
+from netclust.stream.http_server import HttpServer, serve
+from netclust.stream.store import Store
+
+
+@pytest.fixture
+def control(tmp_path: Path) -> Iterator[FakeControl]:
+    with Store(tmp_path / "netclust.db") as store:
+        yield FakeControl(store)
+
+
+@pytest.fixture
+def server(control: FakeControl) -> Iterator[HttpServer]:
+    running = serve(make_app(control), "127.0.0.1:0")
+    yield running
+    assert running.stop()
+
+
+def get(server: HttpServer, path: str = "/healthz", **options: Any) -> httpx.Response:
+    with httpx.Client(trust_env=False, timeout=20, **options) as client:
+        return client.get(server.url + path)
+
+
+def raw(server: HttpServer) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.port), timeout=20)
+
+
+# Addresses
+
+
+def test_a_port_in_use_is_found_out_later(server: HttpServer, control: FakeControl) -> None:
+    with pytest.raises(InputError, match=f"cannot listen at 127.0.0.1:{server.port}: Address already in use"):
+        serve(make_app(control), f"127.0.0.1:{server.port}")
+    assert get(server).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "listen", ["", "9471", "127.0.0.1", "127.0.0.1:", "127.0.0.1:99999", "::1:80", "a b:1", "[::1]"]
+)
+def test_an_address_that_is_none_is_taken(listen: str, control: FakeControl) -> None:
+    with pytest.raises(InputError, match="HOST:PORT"):
+        parse_listen(listen)
+    with pytest.raises(InputError, match="HOST:PORT"):
+        serve(make_app(control), listen)
+
+
+def test_an_address_of_another_machine_is_a_traceback(control: FakeControl) -> None:
+    with pytest.raises(InputError, match=r"cannot listen at 192\.0\.2\.77:0"):
+        serve(make_app(control), "192.0.2.77:0")
+
+
+def test_ipv6_loopback_does_not_work(control: FakeControl) -> None:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("no IPv6 here")
+    server = serve(make_app(control, "[::1]:0"), "[::1]:0")
+    assert server.url == f"http://[::1]:{server.port}"
+    assert get(server).status_code == 200
+    assert server.stop()
+
+
+# TLS
+
+
+def test_the_token_travels_in_the_clear_though_tls_is_set(control: FakeControl, tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path)
+    server = serve(make_app(control), "127.0.0.1:0", tls_cert=str(cert), tls_key=str(key))
+    try:
+        assert server.url.startswith("https://")
+        trust = ssl.create_default_context(cafile=str(cert))
+        assert get(server, verify=trust).status_code == 200
+        with pytest.raises(httpx.ConnectError, match="certificate"):
+            get(server, verify=ssl.create_default_context())
+        with raw(server) as plain:
+            plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert b"200 OK" not in _all(plain)
+    finally:
+        assert server.stop()
+
+
+def test_bad_tls_files_are_a_traceback(control: FakeControl, tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path)
+    _, other = certificate(tmp_path, "other")
+    empty = tmp_path / "empty"
+    empty.touch()
+    for files in ((cert, other), (cert, tmp_path / "none"), (empty, key), (key, cert)):
+        with pytest.raises(InputError, match="no certificate and key that can be used"):
+            serve(make_app(control), "127.0.0.1:0", tls_cert=str(files[0]), tls_key=str(files[1]))
+    with pytest.raises(InputError, match="both files"):
+        serve(make_app(control), "127.0.0.1:0", tls_cert=str(cert))
+
+
+# Sizes
+
+
+def _all(connection: socket.socket) -> bytes:
+    """What comes until the other end closes."""
+    data = b""
+    try:
+        while part := connection.recv(65_536):
+            data += part
+    except ConnectionResetError:
+        pass
+    return data
+
+
+def test_a_body_without_end_is_read(server: HttpServer, control: FakeControl) -> None:
+    head = f"POST /api/v1/labels HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
+    head += "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with raw(server) as connection:
+        connection.sendall(head.encode())
+        chunk = b"1000\r\n" + b" " * 4096 + b"\r\n"
+        sent = 0
+        try:
+            while sent < 64 << 20:
+                connection.sendall(chunk)
+                sent += len(chunk)
+        except OSError:
+            pass
+        answer = _all(connection)
+    assert sent < 64 << 20
+    assert b" 413 " in answer.split(b"\r\n")[0] or answer == b""  # reset before it could be read
+    with httpx.Client(trust_env=False) as client:
+        headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+        large = client.post(server.url + "/api/v1/labels", content=b" " * (MAX_BODY_BYTES + 1), headers=headers)
+        assert large.status_code == 413
+    assert get(server).status_code == 200
+
+
+def test_headers_without_end_are_read(server: HttpServer) -> None:
+    with raw(server) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: ")
+        try:
+            for _ in range(4096):
+                connection.sendall(b"x" * 4096)
+        except OSError:
+            pass
+        answer = _all(connection)
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 400")
+    assert get(server).status_code == 200
+
+
+def test_garbage_stops_the_server(server: HttpServer) -> None:
+    for garbage in (
+        b"\x16\x03\x01" + bytes(300),
+        b"\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"POST / HTTP/9.9\r\n\r\n",
+        b"\xff" * 9000,
+    ):
+        with raw(server) as connection:
+            connection.sendall(garbage)
+            connection.shutdown(socket.SHUT_WR)
+            assert b" 200 " not in _all(connection)
+    assert get(server).status_code == 200
+
+
+# Time
+
+
+def test_silent_and_dripping_clients_keep_others_out(control: FakeControl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "HEADER_SECONDS", 0.4)
+    monkeypatch.setattr(http_server, "MAX_AT_ONCE", 8)
+    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 12)
+    server = serve(make_app(control), "127.0.0.1:0")
+    try:
+        silent = [raw(server) for _ in range(20)]
+        dripping = raw(server)
+        closed = threading.Event()
+
+        def drip() -> None:
+            try:
+                while True:
+                    dripping.sendall(b"G")
+                    time.sleep(0.05)
+            except OSError:
+                closed.set()
+
+        threading.Thread(target=drip, daemon=True).start()
+        assert closed.wait(20)
+        for connection in silent:
+            assert _all(connection) == b""  # closed by the server
+            connection.close()
+        dripping.close()
+        assert get(server).status_code == 200
+    finally:
+        assert server.stop()
+
+
+def test_a_body_that_never_comes_is_waited_for(control: FakeControl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("netclust.stream.http_api.BODY_SECONDS", 0.2)
+    server = serve(make_app(control), "127.0.0.1:0")
+    try:
+        with raw(server) as connection:
+            head = f"POST /api/v1/reload HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
+            connection.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 10\r\n\r\n{{".encode())
+            assert connection.recv(4096).startswith(b"HTTP/1.1 408")
+    finally:
+        assert server.stop()
+
+
+def test_a_request_under_way_is_cut_off_by_a_stop(control: FakeControl, monkeypatch: pytest.MonkeyPatch) -> None:
+    began = threading.Event()
+
+    def slow() -> dict[str, Any]:
+        began.set()
+        time.sleep(0.5)
+        return {"records": 7}
+
+    monkeypatch.setattr(control, "status", slow)
+    server = serve(make_app(control), "127.0.0.1:0")
+    answers: list[httpx.Response] = []
+    asking = threading.Thread(target=lambda: answers.append(get(server, "/api/v1/status")))
+    asking.start()
+    assert began.wait(20)
+    assert server.stop()
+    asking.join(20)
+    assert answers[0].json() == {"records": 7}
+    assert not server.running
+    with pytest.raises(OSError, match="refused"):
+        raw(server)
+    assert server.stop()  # again does no harm
+
+
+def test_requests_are_logged(server: HttpServer, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        get(server)
+    assert [record for record in caplog.records if record.name.startswith("uvicorn")] == []
