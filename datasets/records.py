@@ -32,7 +32,7 @@ from netclust.kernels import parse
 from netclust.schema import Schema, load_schema
 from netclust.table import MISSING, Table, concat_tables
 
-__all__ = ["RecordReader", "load_kernels", "load_schema", "read_table"]
+__all__ = ["RecordParser", "RecordReader", "load_kernels", "load_schema", "read_table"]
 
 OnError = Literal["stop", "skip"]
 
@@ -78,7 +78,6 @@ class RecordReader:
     first_skipped: str = field(default="", init=False)
     records: int = field(default=0, init=False)
     sha256: str = field(default="", init=False)
-    _line: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         """Refuse batches that would never fill."""
@@ -88,7 +87,7 @@ class RecordReader:
     def __iter__(self) -> Iterator[Table]:
         """The tables."""
         self.skipped.clear()
-        self.first_skipped, self.sha256, self.records, self._line = "", "", 0, 0
+        self.first_skipped, self.sha256, self.records = "", "", 0
         opened: AbstractContextManager[BinaryIO] = open_bytes(self.path)
         with opened as stream:
             yield from self._tables(stream)
@@ -99,55 +98,104 @@ class RecordReader:
 
     def _tables(self, stream: BinaryIO) -> Iterator[Table]:
         digest = hashlib.sha256()
-        buffer = np.empty(CHUNK_BYTES + MAX_LINE_BYTES, np.uint8)
-        held = 0  # the beginning of a line, no longer than MAX_LINE_BYTES
-        header = Header(self.schema, str(self.path))
-        sink: _Sink | None = None
-        final = False
-        while not final:
-            try:
-                block = stream.read1(CHUNK_BYTES)  # type: ignore[attr-defined]
-            except UNREADABLE as error:
-                raise unreadable(self.path, error) from None
-            digest.update(block)
-            buffer[held : held + len(block)] = np.frombuffer(block, np.uint8)
-            lines_end = held + block.rfind(b"\n") + 1 if b"\n" in block else 0
-            held += len(block)
-            final = not block
-            end = held if final else lines_end
-            used = 0
-            if sink is None and end > 0:
-                used, layout = self._read_header(buffer[:end].tobytes(), header)
-                sink = None if layout is None else _Sink(self.schema, layout, self.batch_rows)
-            if sink is not None:
-                for table in self._parse(buffer, used, end, sink):
-                    table.seq += np.uint64(self.records)
-                    self.records += len(table)
+        parser = RecordParser(self.schema, str(self.path), self.batch_rows, self.on_error)
+        parser.skipped = self.skipped
+        block = b"-"
+        try:
+            while block:
+                try:
+                    block = stream.read1(CHUNK_BYTES)  # type: ignore[attr-defined]
+                except UNREADABLE as error:
+                    raise unreadable(self.path, error) from None
+                digest.update(block)
+                for table in parser.feed(block, final=not block):
+                    self.records = parser.records
                     yield table
-            buffer[: held - end] = buffer[end:held].copy()
-            held -= end
-            if held > MAX_LINE_BYTES:
-                raise self._long_line(self._line + 1)
-        if sink is None and header.arff:
-            raise header.unfinished()
+        finally:
+            self.first_skipped = parser.first_skipped
         self.sha256 = digest.hexdigest()
 
-    def _read_header(self, text: bytes, header: Header) -> tuple[int, Layout | None]:
+
+class RecordParser:
+    """Bytes in, tables out: feed it chunks, cut anywhere, of one file or of one writer.
+
+    Lines passed over (`on_error="skip"`) are counted by reason in `skipped`, and `first_skipped` says what the first
+    was. `header` is what was read in front of the records: fed to another parser, that one can go on behind it.
+
+    >>> parser = RecordParser(load_schema("kdd"), "a socket", on_error="skip")
+    >>> list(parser.feed(b"no, re")), list(parser.feed(b"cord\\n"))
+    ([], [])
+    >>> parser.skipped, parser.first_skipped
+    (Counter({'columns': 1}), 'a socket line 1: 2 columns, schema kdd has 41 to 43')
+    """
+
+    def __init__(self, schema: Schema, where: str, batch_rows: int = 8192, on_error: OnError = "stop") -> None:
+        self.schema = schema
+        self.where = where
+        self.batch_rows = batch_rows
+        self.on_error = on_error
+        self.skipped: Counter[str] = Counter()
+        self.first_skipped = ""
+        self.records = 0
+        self.line = 0  # lines read
+        self._header: list[bytes] = []
+        self._held = b""  # the beginning of a line, no longer than MAX_LINE_BYTES
+        self._lines_before = Header(schema, where)
+        self._sink: _Sink | None = None
+
+    def feed(self, data: bytes, *, final: bool = False) -> Iterator[Table]:
+        """The tables of the lines that are whole now, in order; with `final` the last one needs no line end."""
+        buffer = bytearray(self._held)
+        buffer += data
+        end = len(buffer) if final else len(self._held) + data.rfind(b"\n") + 1 if b"\n" in data else 0
+        self._held = bytes(memoryview(buffer)[end:])
+        used = 0
+        if self._sink is None and end > 0:
+            used, layout = self._read_header(bytes(memoryview(buffer)[:end]))
+            self._sink = None if layout is None else _Sink(self.schema, layout, self.batch_rows)
+        if self._sink is not None:
+            for table in self._parse(np.frombuffer(buffer, np.uint8), used, end, self._sink):
+                table.seq += np.uint64(self.records)
+                self.records += len(table)
+                yield table
+        if len(self._held) > MAX_LINE_BYTES:
+            raise self._long_line(self.line + 1)
+        if final and self._sink is None and self._lines_before.arff:
+            raise self._lines_before.unfinished()
+
+    def forget_symbols(self) -> None:
+        """Number symbols anew from the next table on: what runs for months would meet too many."""
+        if self._sink is not None:
+            self._sink = _Sink(self.schema, self._sink.layout, self.batch_rows)
+
+    @property
+    def header(self) -> bytes:
+        """The lines of a CSV or ARFF header, if there was one."""
+        return b"".join(self._header)
+
+    @property
+    def symbols(self) -> int:
+        """Of the attribute that has most: how many values were met."""
+        return 0 if self._sink is None else max((len(names) for names in self._sink.names), default=0)
+
+    def _read_header(self, text: bytes) -> tuple[int, Layout | None]:
         """How many bytes of these whole lines the header takes, and which column is which once that is known."""
-        used = len(_BOM) if self._line == 0 and text.startswith(_BOM) else 0
+        header = self._lines_before
+        used = len(_BOM) if self.line == 0 and text.startswith(_BOM) else 0
         if not header.arff:
             first = len(text) - len(text[used:].lstrip(_BLANK))
-            self._line += text.count(b"\n", used, first)
+            self.line += text.count(b"\n", used, first)
             used = max(used, text.rfind(b"\n", 0, first) + 1)
         layout: Layout | None = None
         while layout is None and used < len(text):
             newline = text.find(b"\n", used)
             stop = len(text) if newline < 0 else newline
             if stop - used > MAX_LINE_BYTES:
-                raise self._long_line(self._line + 1)
+                raise self._long_line(self.line + 1)
             belongs, layout = header.read(text[used:stop])
             if belongs:
-                self._line += 1
+                self.line += 1
+                self._header.append(text[used:stop] + b"\n")
                 used = min(stop + 1, len(text))
         return used, layout
 
@@ -158,7 +206,7 @@ class RecordReader:
         while start < end:
             result = sink.run(buffer, start, end, rows)
             status, rows, start = (int(result[i]) for i in (parse.STATUS, parse.ROWS, parse.CONSUMED))
-            self._line += int(result[parse.LINES])
+            self.line += int(result[parse.LINES])
             if status == parse.BAD_LINE:
                 error = self._bad_line(buffer, result, sink.layout)
             elif status == parse.GROW:
@@ -173,7 +221,7 @@ class RecordReader:
         """What to raise; nothing if the line is counted and passed over."""
         reason = int(result[parse.REASON])
         if reason == parse.LONG_LINE:
-            return self._long_line(self._line)
+            return self._long_line(self.line)
         skip = self.on_error == "skip" and reason != parse.SPARSE
         if skip:
             self.skipped[_REASONS[reason]] += 1
@@ -182,14 +230,14 @@ class RecordReader:
         span = slice(int(result[parse.START]), int(result[parse.START] + result[parse.LENGTH]))
         value = buffer[span][:80].tobytes().decode("utf-8", "replace")
         complaint = layout.complaint(reason, int(result[parse.COLUMN]), value, int(result[parse.FOUND]))
-        message = f"{self.path} line {self._line}{complaint}"
+        message = f"{self.where} line {self.line}{complaint}"
         if not skip:
             return InputError(message)
         self.first_skipped = message
         return None
 
     def _long_line(self, line: int) -> InputError:
-        return InputError(f"{self.path} line {line}: longer than {MAX_LINE_BYTES} bytes, not records")
+        return InputError(f"{self.where} line {line}: longer than {MAX_LINE_BYTES} bytes, not records")
 
 
 class _Sink:

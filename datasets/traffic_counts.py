@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from netclust.container import Arrays, need
+from netclust.errors import ModelError
 from netclust.kernels import traffic
 
 Ints = NDArray[np.int64]
@@ -70,6 +72,34 @@ class SlidingCounts:
         )
         return out
 
+    def state(self, prefix: str = "") -> Arrays:
+        """The records in the window, oldest first: from them everything is counted again."""
+        oldest, held = int(self._state[traffic.OLDEST]), int(self._state[traffic.HELD])
+        rows = (oldest + np.arange(held)) % len(self._ring[0])
+        time, keys, klass = (array[rows] for array in self._ring)
+        dropped = np.array([self.dropped], np.int64)
+        return {f"{prefix}time": time, f"{prefix}keys": keys, f"{prefix}class": klass, f"{prefix}dropped": dropped}
+
+    def restore(self, arrays: Arrays, prefix: str = "") -> None:
+        """Go on where `state` was taken, in a window that nothing was let into; raises ModelError for nonsense."""
+        where = "traffic window"
+        if self._state[traffic.HELD]:
+            raise ValueError("a window is restored before anything is counted in it")
+        time = need(arrays, f"{prefix}time", np.int64, (None,), where)
+        keys = need(arrays, f"{prefix}keys", np.uint64, (len(time), len(self._parent)), where)
+        klass = need(arrays, f"{prefix}class", np.uint8, (len(time),), where)
+        dropped = need(arrays, f"{prefix}dropped", np.int64, (1,), where)
+        if len(time) > self.longest:
+            raise ModelError(f"{where}: {prefix}time has {len(time)} records, there is room for {self.longest}")
+        if (time[1:] < time[:-1]).any():
+            raise ModelError(f"{where}: {prefix}time goes back")
+        if self.span and len(time) and int(time[-1]) - int(time[0]) >= self.span:
+            raise ModelError(f"{where}: {prefix}time is longer than {self.span} ns")
+        if (keys == 0).any() or (klass > traffic.SECOND).any() or dropped[0] < 0:
+            raise ModelError(f"{where}: {prefix}keys, {prefix}class or {prefix}dropped holds what is never written")
+        self.add(time, np.ascontiguousarray(keys), klass)
+        self._state[traffic.DROPPED] = dropped[0]
+
 
 def key_of(*parts: NDArray[Any], salt: int) -> NDArray[np.uint64]:
     """One 64-bit key a record of whatever identifies something; `salt` keeps kinds of keys apart."""
@@ -90,6 +120,15 @@ class TrafficCounts:
     def __init__(self, longest: int = 1 << 17) -> None:
         self.recent = SlidingCounts(3, SECONDS_WINDOW_NS, longest)
         self.last = SlidingCounts(4, 0, CONNECTIONS_WINDOW)
+
+    def state(self, prefix: str = "") -> Arrays:
+        """Both windows."""
+        return self.recent.state(f"{prefix}recent.") | self.last.state(f"{prefix}last.")
+
+    def restore(self, arrays: Arrays, prefix: str = "") -> None:
+        """Go on where `state` was taken; raises ModelError for nonsense."""
+        self.recent.restore(arrays, f"{prefix}recent.")
+        self.last.restore(arrays, f"{prefix}last.")
 
     def add(
         self,

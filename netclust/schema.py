@@ -184,7 +184,7 @@ def builtin_schemas() -> tuple[str, ...]:
     """Names of the schemas that come with netclust.
 
     >>> builtin_schemas()
-    ('flow', 'kdd')
+    ('conn', 'flow', 'kdd')
     """
     folder = resources.files("netclust").joinpath("schemas")
     return tuple(sorted(p.name.removesuffix(".toml") for p in folder.iterdir() if p.name.endswith(".toml")))

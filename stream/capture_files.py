@@ -29,7 +29,7 @@ import time
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,13 +39,44 @@ from netclust.stream.capture_merge import merge_captures
 from netclust.stream.capture_walk import CaptureWalk, Format, recognise
 from netclust.stream.packets import INDEX, PacketBlock, PacketSource
 
-__all__ = ["CaptureFile", "is_capture", "list_captures", "merge_captures", "open_captures"]
+__all__ = [
+    "CaptureFile",
+    "Place",
+    "first_bytes_digest",
+    "is_capture",
+    "list_captures",
+    "merge_captures",
+    "open_captures",
+]
 
 POLL_SECONDS = 0.2
 IDLE_SECONDS = 0.7  # and a poll more is still within a second
 LAG_NS = 1_000_000_000  # how long a packet may take from the wire to the file
 
+FIRST_BYTES = 4096
+"""Of a file, by which it is known again."""
+
 _RECOGNISED_BY = 12  # bytes
+_NOTHING_YET = PacketBlock(np.empty(0, np.uint8), np.empty(0, INDEX))
+
+
+class Place(NamedTuple):
+    """Where the reading of a followed file stands: which file that is, and how much of it was given."""
+
+    device: int
+    inode: int
+    packets: int
+    bytes: int
+    first: str  # first_bytes_digest of those bytes
+
+
+def first_bytes_digest(first: bytes) -> str:
+    """A file's name for itself, from its first bytes.
+
+    >>> first_bytes_digest(b"hello")
+    '2cf24dba5fb0a30e26e83b2ac5b9e29e'
+    """
+    return hashlib.sha256(first[:FIRST_BYTES]).hexdigest()[:32]
 
 
 def is_capture(path: str | Path) -> bool:
@@ -92,6 +123,7 @@ class CaptureFile:
 
     With `follow` the end of a plain file is waited at, as by `tail -F`, until `stop()`: what is appended is read, a
     new file of the same name too, and about every second of waiting an empty block says how far time has come.
+    With `ticks` an empty block comes at every look for more, and one that is not there yet is waited for.
     The attributes say what was read so far; `sha256` is that of the unpacked bytes, if `checksum` asks for it.
     """
 
@@ -102,6 +134,7 @@ class CaptureFile:
         follow: bool = False,
         offset_ns: int = 0,
         checksum: bool = False,
+        ticks: bool = False,
         stop: threading.Event | None = None,
     ) -> None:
         self.path = path
@@ -113,6 +146,9 @@ class CaptureFile:
         self.packets = 0
         self.bytes = 0
         self._checksum = checksum
+        self._ticks = ticks
+        self._tailed: tuple[io.BufferedReader, CaptureWalk] | None = None
+        self._left_at: Place | None = None
         self._digest: hashlib._Hash | None = None
         self._stop = stop or threading.Event()
 
@@ -124,6 +160,17 @@ class CaptureFile:
     def stop(self) -> None:
         """End the reading, from any thread: at once where packets are waited for with `follow`, else after a block."""
         self._stop.set()
+
+    def place(self) -> Place | None:
+        """Of a followed file, behind the last block; None where no file is being read, or it was cut short."""
+        if self._tailed is None:
+            return self._left_at
+        stream, walk = self._tailed
+        found = os.fstat(stream.fileno())
+        first = os.pread(stream.fileno(), min(walk.bytes, FIRST_BYTES), 0)
+        if found.st_size < walk.bytes:
+            return None
+        return Place(found.st_dev, found.st_ino, walk.packets, walk.bytes, first_bytes_digest(first))
 
     def first_time(self) -> int | None:
         """When the first packet was captured, or None if that cannot be said without taking it from a pipe."""
@@ -189,7 +236,7 @@ class CaptureFile:
 
     def _follow_file(self) -> Iterator[PacketBlock]:
         """A file that is appended to, and those that take its name later."""
-        known = False
+        known = self._ticks
         while not self._stop.is_set():
             try:
                 stream = open(self.path, "rb")  # noqa: SIM115 (closed below)
@@ -204,7 +251,12 @@ class CaptureFile:
             with stream:
                 if is_packed(stream.peek(_RECOGNISED_BY)):
                     raise InputError(f"{self.path}: packed, and only plain captures can be followed: unpack it first")
-                yield from self._tail(stream)
+                try:
+                    yield from self._tail(stream)
+                finally:
+                    self._left_at, self._tailed = self.place(), None
+                if not self._stop.is_set():
+                    self._left_at = None  # read to its end
 
     def _wait_for_it(self) -> Iterator[PacketBlock]:
         waited = time.monotonic()
@@ -212,10 +264,13 @@ class CaptureFile:
             if time.monotonic() - waited >= IDLE_SECONDS:
                 waited = time.monotonic()
                 yield self._idle()
+            elif self._ticks:
+                yield _NOTHING_YET
 
     def _tail(self, stream: io.BufferedReader) -> Iterator[PacketBlock]:
         """One file, until another one has its name or it has become shorter."""
         walk = self._new_walk()
+        self._tailed = stream, walk
         waited = time.monotonic()
         gone = ""
         while not self._stop.is_set():
@@ -237,6 +292,8 @@ class CaptureFile:
             if time.monotonic() - waited >= IDLE_SECONDS:
                 waited = time.monotonic()
                 yield self._idle()
+            elif self._ticks:
+                yield _NOTHING_YET
             self._stop.wait(POLL_SECONDS)
 
     def _gone(self, stream: io.BufferedReader, read: int) -> str:
@@ -253,13 +310,18 @@ class CaptureFile:
     def _follow_pipe(self) -> Iterator[PacketBlock]:
         """Until the writer closes it."""
         walk = self._new_walk()
+        patience = POLL_SECONDS if self._ticks else IDLE_SECONDS
         with open_bytes(self.path) as stream:
             descriptor = _descriptor(stream)
+            waited = time.monotonic()
             while not self._stop.is_set():
                 # Before the format is known no packet is late, and what was read ahead of us comes first.
-                if walk.format and descriptor >= 0 and not select.select([descriptor], [], [], IDLE_SECONDS)[0]:
-                    yield self._idle()
+                started = walk.format or (self._ticks and walk.bytes)
+                if started and descriptor >= 0 and not select.select([descriptor], [], [], patience)[0]:
+                    late = walk.format and time.monotonic() - waited >= IDLE_SECONDS
+                    yield self._idle() if late else _NOTHING_YET
                     continue
+                waited = time.monotonic()
                 if not self._fill(walk, stream):
                     yield from self._blocks(walk, final=True)
                     return

@@ -1,4 +1,4 @@
-"""Finished connections as records of a schema: KDD's 41 attributes, or those of `flow`.
+"""Finished connections as records of a schema: KDD's 41 attributes, those of `flow`, or those of `conn`.
 
 Traffic attributes are counted in the order in which connections end, so one object follows one stream.
 
@@ -19,18 +19,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.datasets.traffic_counts import SlidingCounts, TrafficCounts, error_class, key_of, share
-from netclust.errors import InputError
-from netclust.kernels import decode, tcp, traffic
+from netclust.container import Arrays, need
+from netclust.datasets.traffic_counts import TrafficCounts, error_class, key_of
+from netclust.errors import InputError, ModelError
+from netclust.kernels import decode, tcp
 from netclust.kernels.flow_layout import CONTENT_NAMES, END_NAMES, ESTABLISHED
 from netclust.schema import load_schema
+from netclust.stream.conn_attributes import Side, conn_numbers, failed_states, rounded
+from netclust.stream.relations import Relations, RunningTime
 from netclust.stream.services import flow_services, icmp_services, kdd_services
 from netclust.table import MISSING, Table
 
 __all__ = ["SCHEMAS", "Connections", "addresses", "connection_maker", "context_columns"]
 
-SCHEMAS = ("kdd", "flow")
-_PROTOCOLS = ("", "tcp", "udp", "icmp", "arp", "sctp", "igmp", "gre", "esp", "ip")
+SCHEMAS = ("kdd", "flow", "conn")
+PROTOCOLS = ("", "tcp", "udp", "icmp", "arp", "sctp", "igmp", "gre", "esp", "ip")
 PROTOCOL_NUMBERS = {
     decode.TCP: "tcp", decode.UDP: "udp", decode.ICMP: "icmp", decode.ICMPV6: "icmp", decode.ARP: "arp",
     decode.SCTP: "sctp", decode.IGMP: "igmp", decode.GRE: "gre", 50: "esp",
@@ -44,20 +47,15 @@ _KDD_CAPS = {
     "logged_in": 1,
     "num_failed_logins": 5,
 }
-_FAILED_FLAGS = ("S0", "REJ", "RSTOS0", "RSTRH", "SH", "SHR")
-_FAN_OUT_NS = 60 * 10**9
-_FAN_OUT_RECORDS = 1 << 17
-_REPEAT_SLOTS = 1 << 17
-_REPEAT_ALPHA = 0.2
 
 Columns = dict[str, NDArray[Any]]
 
 
 def connection_maker(schema: str, *, context: bool = True) -> Connections:
-    """What makes records of schema `kdd` or `flow`; without context, addresses are not written out."""
-    makers: dict[str, type[Connections]] = {"kdd": _KddConnections, "flow": _FlowConnections}
+    """What makes records of one of SCHEMAS; without context, addresses are not written out."""
+    makers: dict[str, type[Connections]] = {"kdd": _KddConnections, "flow": _FlowConnections, "conn": _ConnConnections}
     if schema not in makers:
-        raise InputError(f"captures become records of schema {' or '.join(SCHEMAS)}, not {schema}")
+        raise InputError(f"captures become records of schema {', '.join(SCHEMAS)}, not {schema}")
     return makers[schema](context)
 
 
@@ -79,6 +77,28 @@ class Connections(ABC):
     @abstractmethod
     def counters(self) -> Counter[str]:
         """Connections that left a traffic window early, for want of room."""
+
+    @property
+    def seen(self) -> int:
+        """How many were given; the number of the next one."""
+        return self._seen
+
+    @property
+    @abstractmethod
+    def windows(self) -> TrafficCounts | Relations:
+        """What connections are counted in."""
+
+    def state(self) -> Arrays:
+        """All that is counted so far, for `restore`."""
+        return {"seen": np.array([self._seen], np.int64)} | self.windows.state()
+
+    def restore(self, arrays: Arrays) -> None:
+        """Go on where `state` was taken; raises ModelError for nonsense."""
+        seen = int(need(arrays, "seen", np.int64, (1,), "connections")[0])
+        if seen < 0:
+            raise ModelError(f"connections: seen is {seen}")
+        self.windows.restore(arrays)
+        self._seen = seen
 
     def table(self, records: NDArray[Any]) -> Table:
         """The connections as a table, in order."""
@@ -119,6 +139,10 @@ class _KddConnections(Connections):
         self._traffic = TrafficCounts()
 
     @property
+    def windows(self) -> TrafficCounts:
+        return self._traffic
+
+    @property
     def counters(self) -> Counter[str]:
         return Counter(traffic_window_full=self._traffic.recent.dropped)
 
@@ -128,7 +152,7 @@ class _KddConnections(Connections):
         is_tcp, is_icmp = flow["proto"] == decode.TCP, np.isin(flow["proto"], (decode.ICMP, decode.ICMPV6))
         flags = np.where(is_tcp, conn_states(records), tcp.SF)  # in the data, all but TCP is SF
         names = np.array(tcp.FLAG_NAMES)
-        service = _kdd_service(flow, destination_port)
+        service = kdd_service_ids(flow, destination_port)
         numbers: Columns = {
             "duration": np.maximum(flow["last"] - flow["first"], 0) // 10**9,
             "src_bytes": orig["payload_bytes"],
@@ -158,7 +182,7 @@ class _KddConnections(Connections):
         )
         kdd = kdd_services()
         return numbers, [
-            (_protocol_ids(flow["proto"]), list(_PROTOCOLS)),
+            (protocol_ids(flow["proto"]), list(PROTOCOLS)),
             (service, list(kdd.names)),
             (flags + 1, [MISSING, *tcp.FLAG_NAMES]),
         ]
@@ -169,41 +193,27 @@ class _FlowConnections(Connections):
 
     def __init__(self, context: bool) -> None:
         super().__init__(context)
-        # source; its destinations; its ports; destination; its sources; source, destination and port together.
-        parents = {1: (0, 0), 2: (0, 1), 4: (3, 0)}
-        self._fan_out = SlidingCounts(6, _FAN_OUT_NS, _FAN_OUT_RECORDS, parents)
-        self._repeats = (
-            np.zeros(_REPEAT_SLOTS, np.uint64),
-            np.zeros(_REPEAT_SLOTS, np.int64),
-            np.zeros((_REPEAT_SLOTS, 3)),
-        )
+        self._relations = Relations()
+
+    @property
+    def windows(self) -> Relations:
+        return self._relations
 
     @property
     def counters(self) -> Counter[str]:
-        return Counter(traffic_window_full=self._fan_out.dropped)
+        return Counter(traffic_window_full=self._relations.dropped)
 
     def columns(self, records: NDArray[Any]) -> tuple[Columns, list[tuple[NDArray[Any], list[str]]]]:
         flow, orig, resp = records["flow"], records["orig"], records["resp"]
-        packets = orig["packets"] + resp["packets"]
-        seconds = np.maximum(flow["last"] - flow["first"], 0) * 1e-9
-        gaps = np.maximum(packets - 1, 1)
-        payload = orig["payload_bytes"] + resp["payload_bytes"]
+        gaps = np.maximum(orig["packets"] + resp["packets"] - 1, 1)
         states = conn_states(records)
         numbers: Columns = {
-            "duration_ms": seconds * 1e3,
-            "orig_packets": orig["packets"],
-            "resp_packets": resp["packets"],
-            "orig_bytes": orig["payload_bytes"],
-            "resp_bytes": resp["payload_bytes"],
-            **_sizes("orig", orig),
-            **_sizes("resp", resp),
+            **conn_numbers(flow["first"], flow["last"], _side(orig), _side(resp)),
+            "orig_size_std": _size_spread(orig),
+            "resp_size_std": _size_spread(resp),
             "gap_mean_ms": np.maximum(flow["gap_sum"] / gaps, 0) * 1e3,
             "gap_std_ms": _spread(flow["gap_sum"], flow["gap_squares"], gaps) * 1e3,
             "gap_max_ms": flow["gap_max"] * 1e3,
-            # Over a second at least: two packets of one microsecond are no rate.
-            "packet_rate": packets / np.maximum(seconds, 1.0),
-            "byte_rate": (orig["ip_bytes"] + resp["ip_bytes"]) / np.maximum(seconds, 1.0),
-            "orig_share": np.where(payload > 0, orig["payload_bytes"] / np.maximum(payload, 1), 0.5),
             **{name: orig[name].astype(np.int64) + resp[name] for name in ("syn", "fin", "rst", "psh", "urg")},
             "retransmitted": orig["retransmitted"].astype(np.int64) + resp["retransmitted"],
             "out_of_order": orig["out_of_order"].astype(np.int64) + resp["out_of_order"],
@@ -218,49 +228,63 @@ class _FlowConnections(Connections):
             "tls_extensions": flow["tls_extensions"],
             "failed_logins": flow["num_failed_logins"],
             "logged_in": (flow["logged_in"] > 0).astype(np.int64),
-            **self._relations(records, states),
+            **_relation_numbers(self._relations, records, records["time"].copy(), endpoints(records)[3], states),
         }
-        # Four decimals: what is written is then short, and the same when it is read again.
-        numbers = {name: np.round(c, 4) if c.dtype == np.float64 else c for name, c in numbers.items()}
-        return numbers, [
-            (_protocol_ids(flow["proto"]), list(_PROTOCOLS)),
-            (_flow_service(flow, endpoints(records)[3]), list(flow_services().names)),
+        return rounded(numbers), [
+            (protocol_ids(flow["proto"]), list(PROTOCOLS)),
+            (flow_service_ids(flow, endpoints(records)[3]), list(flow_services().names)),
             (states + 1, [MISSING, *tcp.FLAG_NAMES]),
         ]
 
-    def _relations(self, records: NDArray[Any], states: NDArray[Any]) -> Columns:
-        """What else the source and the destination did in the last minute, and how regularly they meet."""
-        source, _, destination, port = endpoints(records)
-        keys = np.stack(
-            [
-                key_of(*source, salt=10),
-                key_of(*source, *destination, salt=11),
-                key_of(*source, port, salt=12),
-                key_of(*destination, salt=13),
-                key_of(*destination, *source, salt=14),
-                key_of(*source, *destination, port, salt=15),
-            ],
-            axis=1,
-        )
-        failed = np.isin(np.array(tcp.FLAG_NAMES)[states], _FAILED_FLAGS).astype(np.uint8)
-        counts = self._fan_out.add(records["time"].copy(), keys, failed)
-        repeats = np.zeros((len(records), 3))
-        first = records["flow"]["first"].copy()
-        traffic.repeat_gaps(first, np.ascontiguousarray(keys[:, 5]), _REPEAT_ALPHA, *self._repeats, repeats)
-        by_source, by_destination = counts[:, 0], counts[:, 3]
-        return {
-            "src_flows": by_source[:, traffic.ALL],
-            "src_hosts": by_source[:, traffic.DISTINCT],
-            "src_ports": by_source[:, traffic.DISTINCT + 1],
-            "src_failed_rate": share(by_source[:, traffic.FIRST], by_source[:, traffic.ALL]),
-            "dst_flows": by_destination[:, traffic.ALL],
-            "dst_sources": by_destination[:, traffic.DISTINCT],
-            "dst_failed_rate": share(by_destination[:, traffic.FIRST], by_destination[:, traffic.ALL]),
-            "pair_flows": counts[:, 5, traffic.ALL],
-            "repeats": repeats[:, 2],
-            "repeat_gap": np.maximum(repeats[:, 0], 0),
-            "repeat_regularity": repeats[:, 1],
+
+class _ConnConnections(Connections):
+    """What logs know too, and counted as they can: at the time of the last packet, which does not go back."""
+
+    name = "conn"
+
+    def __init__(self, context: bool) -> None:
+        super().__init__(context)
+        self._relations = Relations()
+        self._clock = RunningTime()
+
+    @property
+    def windows(self) -> Relations:
+        return self._relations
+
+    def state(self) -> Arrays:
+        return super().state() | {"clock": np.array([self._clock.latest], np.int64)}
+
+    def restore(self, arrays: Arrays) -> None:
+        clock = need(arrays, "clock", np.int64, (1,), "connections")
+        super().restore(arrays)
+        self._clock.latest = int(clock[0])
+
+    @property
+    def counters(self) -> Counter[str]:
+        return Counter(traffic_window_full=self._relations.dropped)
+
+    def columns(self, records: NDArray[Any]) -> tuple[Columns, list[tuple[NDArray[Any], list[str]]]]:
+        flow, orig, resp = records["flow"], records["orig"], records["resp"]
+        states, port = conn_states(records), np.where(_has_ports(flow), endpoints(records)[3], 0)
+        time = self._clock.advance(flow["last"].copy())
+        numbers: Columns = {
+            **conn_numbers(flow["first"], flow["last"], _side(orig), _side(resp)),
+            "missed_bytes": orig["missed_bytes"] + resp["missed_bytes"],
+            **_relation_numbers(self._relations, records, time, port, states),
         }
+        return rounded(numbers), [
+            (protocol_ids(flow["proto"]), list(PROTOCOLS)),
+            (flow_service_ids(flow, endpoints(records)[3]), list(flow_services().names)),
+            (states + 1, [MISSING, *tcp.FLAG_NAMES]),
+        ]
+
+
+def _relation_numbers(
+    relations: Relations, records: NDArray[Any], time: NDArray[np.int64], port: NDArray[Any], states: NDArray[Any]
+) -> Columns:
+    source, _, destination, _ = endpoints(records)
+    first, failed = records["flow"]["first"].copy(), failed_states(states)
+    return relations.add(time, first, source=source, destination=destination, port=port, failed=failed)
 
 
 def conn_states(records: NDArray[Any]) -> NDArray[np.uint8]:
@@ -286,12 +310,16 @@ def endpoints(
     return orig[:2], orig[2], resp[:2], resp[2]
 
 
-def _sizes(name: str, side: NDArray[Any]) -> Columns:
-    packets = np.maximum(side["packets"], 1)
-    return {
-        f"{name}_size_mean": side["ip_bytes"] / packets,
-        f"{name}_size_std": _spread(side["ip_bytes"].astype(np.float64), side["size_squares"], packets),
-    }
+def _side(side: NDArray[Any]) -> Side:
+    return Side(side["packets"], side["payload_bytes"], side["ip_bytes"])
+
+
+def _size_spread(side: NDArray[Any]) -> NDArray[np.float64]:
+    return _spread(side["ip_bytes"].astype(np.float64), side["size_squares"], np.maximum(side["packets"], 1))
+
+
+def _has_ports(flow: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.isin(flow["proto"], (decode.TCP, decode.UDP, decode.SCTP))
 
 
 def _spread(total: NDArray[Any], squares: NDArray[Any], n: NDArray[Any]) -> NDArray[np.float64]:
@@ -302,17 +330,17 @@ def _spread(total: NDArray[Any], squares: NDArray[Any], n: NDArray[Any]) -> NDAr
 
 @cache
 def _protocol_table() -> NDArray[np.int32]:
-    table = np.full(256, _PROTOCOLS.index("ip"), np.int32)
+    table = np.full(256, PROTOCOLS.index("ip"), np.int32)
     for number, name in PROTOCOL_NUMBERS.items():
-        table[number] = _PROTOCOLS.index(name)
+        table[number] = PROTOCOLS.index(name)
     return table
 
 
-def _protocol_ids(proto: NDArray[np.uint8]) -> NDArray[np.int32]:
+def protocol_ids(proto: NDArray[np.uint8]) -> NDArray[np.int32]:
     return _protocol_table()[proto]
 
 
-def _kdd_service(flow: NDArray[Any], port: NDArray[np.uint16]) -> NDArray[np.int64]:
+def kdd_service_ids(flow: NDArray[Any], port: NDArray[np.uint16]) -> NDArray[np.int64]:
     kdd = kdd_services()
     service = np.full(len(flow), kdd.number("ip_other"), np.int64)
     proto = flow["proto"]
@@ -329,7 +357,7 @@ def _kdd_service(flow: NDArray[Any], port: NDArray[np.uint16]) -> NDArray[np.int
     return np.where(proto == decode.ARP, by_operation[flow["icmp_type"]], service)
 
 
-def _flow_service(flow: NDArray[Any], port: NDArray[np.uint16]) -> NDArray[np.int64]:
+def flow_service_ids(flow: NDArray[Any], port: NDArray[np.uint16]) -> NDArray[np.int64]:
     services, proto = flow_services(), flow["proto"]
     service = np.full(len(flow), services.number("ip"), np.int64)
     service = np.where(np.isin(proto, (decode.ICMP, decode.ICMPV6)), services.number("icmp"), service)
@@ -359,7 +387,7 @@ def context_columns(records: NDArray[Any]) -> dict[str, NDArray[np.object_]]:
     """What is carried with a connection and shown, never scored."""
     flow = records["flow"]
     source, source_port, destination, destination_port = endpoints(records)
-    has_ports = np.isin(flow["proto"], (decode.TCP, decode.UDP, decode.SCTP))
+    has_ports = _has_ports(flow)
     columns: dict[str, NDArray[Any]] = {
         "uid": np.array([f"{i}.{p}" if p else str(i) for i, p in zip(flow["id"], flow["part"], strict=True)], object),
         "start": iso_times(flow["first"]),

@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from netclust.container import Arrays
 from netclust.errors import InputError
 from netclust.kernels import decode
 from netclust.kernels import flow_layout as layout
 from netclust.kernels.flows import track
 from netclust.stream.packets import INDEX, PacketBlock
 from netclust.stream.services import app_ports
+from netclust.stream.sources.flow_state import FlowMemory, restore_flows, save_flows
 
 __all__ = ["FlowTable", "FlowTimeouts", "load_kernels"]
 
@@ -164,6 +166,24 @@ class FlowTable:
             records["time"] = np.maximum.accumulate(records["time"])
             records["flow"]["time"] = records["time"]
         return records
+
+    def state(self) -> Arrays:
+        """A copy of all that is open and counted, for `restore`; for a container (`netclust.container`)."""
+        return save_flows(self._memory())
+
+    def restore(self, arrays: Arrays) -> None:
+        """Go on where `state` was taken: records are the same, to the byte. The table must be new and set alike.
+
+        Raises ModelError if it is not set alike, or if the arrays are none of a table's.
+        """
+        restore_flows(self._memory(), arrays)
+
+    def _memory(self) -> FlowMemory:
+        flows, sides, gaps, names, lines, chain, ends, buckets, _, fragments, _ = self._table
+        return FlowMemory(
+            self.max_flows, self.tunnels, flows, sides, gaps, names, lines, chain, ends, buckets, fragments,
+            self._conf, self._state, self._counts, self._words,
+        )  # fmt: skip
 
     def _track(self, data: NDArray[np.uint8], packets: NDArray[Any], until: int) -> list[NDArray[Any]]:
         ended = []

@@ -43,6 +43,9 @@ NEW_GROUP = -1
 HEARTBEAT = 0.5
 """Seconds after which an empty block is given where nothing arrives."""
 
+LOOK_SECONDS = 1.0
+"""How often a patient capture looks whether a missing interface is there again."""
+
 DRAIN = 300_000_000
 """Nanoseconds that a stopped capture waits for the block that the Linux kernel is filling: three times its timeout."""
 
@@ -101,7 +104,8 @@ class LiveCapture:
 
     `ring_bytes` is for each interface. `fanout` holds one group id for each interface: captures of the same group share
     its packets, both directions of a flow going to the same one; NEW_GROUP makes one, whose id is then in `.fanout`.
-    An interface that goes down is waited for, one that is removed is given up.
+    An interface that goes down is waited for, one that is removed is given up; or waited for too, if `patient` (not in
+    a fanout group): `trouble` says then what is missing, and no rights are needed to go on.
 
     Counters: kernel_packets (passed the filter, the dropped ones included), kernel_drops (no room in the ring),
     ring_freezes (how often the ring ran full), interface_down, interface_removed, outgoing_copies (on loopback, where
@@ -117,6 +121,8 @@ class LiveCapture:
         ring_bytes: int = RING_BYTES,
         fanout: Sequence[int] | None = None,
         snaplen: int = MAX_PACKET_BYTES,
+        patient: bool = False,
+        heartbeat: float = HEARTBEAT,
     ) -> None:
         names = [interfaces] if isinstance(interfaces, str) else list(dict.fromkeys(interfaces))
         if not names:
@@ -125,8 +131,13 @@ class LiveCapture:
             raise InputError(f"fanout: {len(fanout)} group ids for {len(names)} interfaces, needs one each")
         if not 0 < snaplen <= MAX_PACKET_BYTES:
             raise InputError(f"snaplen {snaplen}: must be 1 to {MAX_PACKET_BYTES} bytes")
+        if fanout is not None and patient:
+            raise InputError("a capture of a fanout group cannot wait for an interface that was removed")
         self.note = ""
+        self.trouble = ""
         self.counters: Counter[str] = Counter(dict.fromkeys(COUNTERS, 0))
+        self._patient, self._heartbeat = patient, heartbeat
+        self._looked = time.monotonic()  # for interfaces that are missing
         self._stopped = False
         self._rings: list[_Ring] = []
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -138,6 +149,7 @@ class LiveCapture:
             self.close()
             raise
         self._left = list(self._rings)  # those whose interface is still there
+        self._gone: list[_Ring] = []
         self.fanout = None if fanout is None else [ring.group for ring in self._rings]
 
     def __iter__(self) -> Iterator[PacketBlock]:
@@ -150,7 +162,7 @@ class LiveCapture:
             poll.register(ring.sock, select.POLLIN)
         try:
             stopped_at = -1
-            while self._left:
+            while self._left or self._patient:
                 for ring in self._left:
                     ring.give_back()  # here, not behind the yield: an iteration may have been left there
                 clock = time.time_ns()
@@ -169,13 +181,36 @@ class LiveCapture:
                     yield self._left[k].take(min(clock - LAG, first), self.counters)
                 else:
                     yield PacketBlock(np.empty(0, np.uint8), np.empty(0, INDEX), clock - LAG)
-                    poll.poll(HEARTBEAT * 1000)
+                    poll.poll(self._heartbeat * 1000)
                 for ring in [ring for ring in self._left if ring.is_gone(self.counters)]:
                     poll.unregister(ring.sock)
                     self._left.remove(ring)
+                    self._gone.append(ring)
+                for ring in self._found_again():
+                    poll.register(ring.sock, select.POLLIN)
                 self._count()
         finally:
             self._count()
+
+    def _found_again(self) -> list[_Ring]:
+        """The removed interfaces that are there again; about every second, and `trouble` says what is missing."""
+        if not self._patient or time.monotonic() < self._looked + LOOK_SECONDS:
+            return []
+        self._looked = time.monotonic()
+        troubles, back = [], []
+        for ring in self._rings:
+            try:
+                if ring in self._gone:
+                    ring.rebind()
+                    back.append(ring)
+                else:
+                    ring.check_up()
+            except InputError as error:
+                troubles.append(str(error))
+        self.trouble = "; ".join(troubles)
+        self._gone = [ring for ring in self._gone if ring not in back]
+        self._left += back
+        return back
 
     def stop(self) -> None:
         """End the iteration with what has come so far; from any thread or a signal handler."""
@@ -218,7 +253,7 @@ class _Ring:
         self.name = name
         self.group = 0
         self._map: mmap.mmap | None = None
-        self._member = b""
+        self._promiscuous, self._member = promiscuous, b""
         self._down_since = 0.0  # when it last went down, on the monotonic clock
         self._next = 0  # block that the kernel fills, or has filled, next
         self._taken = False  # whether that block is with the consumer
@@ -235,13 +270,33 @@ class _Ring:
             self.sock.bind((name, _ALL_PROTOCOLS))
             if group is not None:
                 self.group = _join(self.sock, name, group)
-            if promiscuous:
-                self._member = struct.pack("@iHH8s", index, _MR_PROMISC, 0, b"")
-                self.sock.setsockopt(_SOL_PACKET, _ADD_MEMBERSHIP, self._member)
+            self._see_all(index)
             self._attach(program, bpf)
         except BaseException:
             self.close()
             raise
+
+    def _see_all(self, index: int) -> None:
+        """Ask the interface for what is sent to others too, if that is wanted."""
+        if self._promiscuous:
+            self._member = struct.pack("@iHH8s", index, _MR_PROMISC, 0, b"")
+            self.sock.setsockopt(_SOL_PACKET, _ADD_MEMBERSHIP, self._member)
+
+    def rebind(self) -> None:
+        """Go on with a new interface of the same name, filter and ring as they are; InputError if it is not there."""
+        index, self._link, self._loopback = _describe(self.sock, self.name)
+        try:
+            self.sock.bind((self.name, _ALL_PROTOCOLS))
+            self._see_all(index)
+        except OSError as err:
+            raise InputError(f"{self.name}: cannot be captured from again ({err.strerror})") from err
+        self._down_since = 0.0
+
+    def check_up(self) -> None:
+        """Raises InputError where the interface is still down."""
+        if self._down_since:
+            _describe(self.sock, self.name)
+            self._down_since = 0.0
 
     def _make_ring(self, ring_bytes: int) -> None:
         """Ask for the ring and map it: blocks of an eighth of it, within what one packet and one reading need."""
@@ -337,10 +392,18 @@ def open_live(
     bpf: str = "",
     ring_bytes: int = RING_BYTES,
     snaplen: int = MAX_PACKET_BYTES,
+    patient: bool = False,
+    heartbeat: float = HEARTBEAT,
 ) -> LiveSource:
-    """A capture from interfaces: AF_PACKET on Linux, else scapy, whose `note` says what that costs."""
+    """A capture from interfaces: AF_PACKET on Linux, else scapy, whose `note` says what that costs.
+
+    scapy's is not `patient`, and its heartbeat is fixed.
+    """
     if _has_packet_sockets():
-        return LiveCapture(interfaces, promiscuous=promiscuous, bpf=bpf, ring_bytes=ring_bytes, snaplen=snaplen)
+        return LiveCapture(
+            interfaces, promiscuous=promiscuous, bpf=bpf, ring_bytes=ring_bytes, snaplen=snaplen, patient=patient,
+            heartbeat=heartbeat,
+        )  # fmt: skip
     from netclust.stream.scapy_live import ScapyCapture
 
     return ScapyCapture(interfaces, promiscuous=promiscuous, bpf=bpf, queue_bytes=ring_bytes, snaplen=snaplen)

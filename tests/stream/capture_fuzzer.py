@@ -91,8 +91,9 @@ class _Path:
         self.streams = [connection_maker("kdd", context=context), connection_maker("flow", context=context)]
         # Small windows: they run full, and are quickly emptied when the time goes back.
         self.streams[0]._traffic = TrafficCounts(WINDOW)
-        parents = {k: (int(a), int(b)) for k, (a, b) in enumerate(self.streams[1]._fan_out._parent) if a >= 0}
-        self.streams[1]._fan_out = SlidingCounts(6, self.streams[1]._fan_out.span, WINDOW, parents)
+        relations = self.streams[1]._relations
+        parents = {k: (int(a), int(b)) for k, (a, b) in enumerate(relations._fan_out._parent) if a >= 0}
+        relations._fan_out = SlidingCounts(6, relations._fan_out.span, WINDOW, parents)
 
     def new(self) -> FlowTable:
         table = FlowTable(**self.arguments)

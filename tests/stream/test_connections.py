@@ -152,7 +152,7 @@ def test_records_depend_on_the_batches_they_are_made_in(schema: str) -> None:
 
 
 def test_an_unknown_schema_is_made_up() -> None:
-    with pytest.raises(InputError, match="schema kdd or flow, not zeek"):
+    with pytest.raises(InputError, match="schema kdd, flow, conn, not zeek"):
         connection_maker("zeek")
 
 

@@ -1,0 +1,132 @@
+"""From blocks of packets to arrivals: what captures and interfaces have in common.
+
+>>> flows = PacketFlows("flow", Counter())
+>>> flows.feed(PacketBlock(np.zeros(0, np.uint8), np.zeros(0, INDEX)))
+>>> [len(arrival.table) for arrival in flows.arrivals()]
+[0]
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netclust.container import Arrays
+from netclust.kernels.flow_layout import RECORD
+from netclust.stream.connections import connection_maker, context_columns
+from netclust.stream.flow_table import FlowTable, FlowTimeouts
+from netclust.stream.packets import INDEX, PacketBlock
+from netclust.stream.sources.base import TICK_SECONDS, Arrival, Context, SourceState
+
+__all__ = ["INDEX", "MAX_RECORDS", "PacketFlows"]
+
+MAX_RECORDS = 8192
+"""Of one arrival."""
+
+_TABLE, _COUNTS = "table.", "connections."
+
+
+class PacketFlows:
+    """A flow table and the attributes of its connections; `counters` (of the source) is kept up to date.
+
+    Counters: packets, bytes (on the wire), records, and those of FlowTable and Connections. `open_flows` is no counter.
+    """
+
+    def __init__(
+        self,
+        schema: str,
+        counters: Counter[str],
+        *,
+        max_flows: int = 131_072,
+        timeouts: FlowTimeouts | None = None,
+        tunnels: bool = False,
+    ) -> None:
+        self.table = FlowTable(max_flows, timeouts, tunnels=tunnels)
+        self.connections = connection_maker(schema, context=False)
+        self.counters = counters
+        # All names from the beginning: another thread may read them while they change.
+        counters.update(packets=0, bytes=0, records=0)
+        self._wanted = threading.Event()
+        self._waiting: list[NDArray[Any]] = []
+        self._records = 0
+        self._last = time.monotonic()
+        self._ended_at = -1
+        self._count()
+
+    @property
+    def open_flows(self) -> int:
+        """Connections that are open."""
+        return self.table.open_flows
+
+    def want_state(self) -> None:
+        """Give the state with the next arrival. From any thread."""
+        self._wanted.set()
+
+    def state(self) -> Arrays:
+        """The open connections and what was counted."""
+        table = {f"{_TABLE}{name}": array for name, array in self.table.state().items()}
+        return table | {f"{_COUNTS}{name}": array for name, array in self.connections.state().items()}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Go on where `state` was taken; raises ModelError for nonsense, and where the table is set otherwise."""
+        self.table.restore(_without(_TABLE, arrays))
+        self.connections.restore(_without(_COUNTS, arrays))
+        self._count()
+
+    def feed(self, block: PacketBlock) -> None:
+        """Follow packets; what ended waits for `arrivals`."""
+        self.counters["packets"] += len(block)
+        self.counters["bytes"] += int(block.index["wirelen"].sum(dtype=np.int64))
+        self._take(self.table.feed(block))
+
+    def finish(self) -> None:
+        """End all that is open."""
+        self._take(self.table.finish())
+
+    def due(self, at_once: bool = False) -> bool:
+        """Time for an arrival: there is enough (`at_once`: anything), a state is wanted, or a tick is over."""
+        enough = self._records >= (1 if at_once else MAX_RECORDS)
+        return enough or self._wanted.is_set() or time.monotonic() - self._last >= TICK_SECONDS
+
+    def arrivals(self, make_state: Callable[[], SourceState] | None = None, final: bool = False) -> Iterator[Arrival]:
+        """What waits, one arrival at least; the state comes with the last one, if it is wanted or this is the end."""
+        records = np.concatenate([np.empty(0, RECORD), *self._waiting])
+        self._waiting, self._records = [], 0
+        received = self._last = time.monotonic()
+        for begin in range(0, max(len(records), 1), MAX_RECORDS):
+            part = records[begin : begin + MAX_RECORDS]
+            table = self.connections.table(part)
+            if len(part):
+                self._ended_at = int(part["time"][-1])
+            self._count()
+            state = None
+            if begin + MAX_RECORDS >= len(records) and make_state is not None and (final or self._wanted.is_set()):
+                self._wanted.clear()
+                state = make_state()
+            yield Arrival(table, state, received, max(self.table.now, self._ended_at), _context_of(part))
+
+    def _take(self, records: NDArray[Any]) -> None:
+        if len(records):
+            self._waiting.append(records)
+            self._records += len(records)
+        self._count()
+
+    def _count(self) -> None:
+        self.counters["records"] = self.connections.seen
+        for counted in (self.table.counters, self.connections.counters):
+            for name, count in counted.items():
+                self.counters[name] = count
+
+
+def _context_of(records: NDArray[Any]) -> Context:
+    return lambda rows: context_columns(records[rows])
+
+
+def _without(prefix: str, arrays: Arrays) -> Arrays:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
