@@ -465,3 +465,10 @@ def info(
     from netclust.cli.info import run
 
     run(model, json, top)
+
+
+# What the daemon found, and what people say to it.
+
+
+# The daemon's commands stand in a file of their own, and hang on to this one.
+from netclust.cli import daemon_app  # noqa: E402, F401

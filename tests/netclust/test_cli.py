@@ -375,7 +375,7 @@ def test_a_place_that_cannot_be_written_gives_no_clear_line(run: Any, files: Fil
 
 def test_a_bad_schema_gives_no_clear_line(run: Any, files: Files, tmp_path: Path) -> None:
     output = ["-o", tmp_path / "m"]
-    complaint(run("train", "network", files.train, *output, "--schema", "kdd98"), "kdd98", "Built in: flow, kdd")
+    complaint(run("train", "network", files.train, *output, "--schema", "kdd98"), "kdd98", "Built in: conn, flow, kdd")
     broken = tmp_path / "broken.toml"
     for text in ('name = "x"', "name = ", '[[attribute]]\nname = "a"\ncolour = "red"', "\xff = 1"):
         broken.write_text(text, encoding="latin-1")

@@ -1,0 +1,49 @@
+"""`netclust run` and `netclust check-config`."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from types import FrameType
+
+from netclust.cli.output import say
+from netclust.stream.daemon.build import check_config, model_name, state_dir
+from netclust.stream.daemon.config import load_config
+from netclust.stream.daemon.logs import Log
+from netclust.stream.daemon.service import Daemon
+
+
+def check(path: Path) -> None:
+    """Say whether the daemon would start with it."""
+    config = load_config(path)
+    model = check_config(config)
+    say(f"{path}: good")
+    say(f"  sources: {', '.join(f'{s.name} ({s.kind})' for s in config.sources)}")
+    say(f"  sinks:   {', '.join(f'{s.name} ({s.kind})' for s in config.sinks) or 'none but the store'}")
+    say(f"  model:   {model_name(config)}, schema {model.encoding.schema.name}, {len(model.reference):,} references")
+    say(f"  state:   {state_dir(config)}")
+    say(f"  http:    {config.http.listen or 'none'}")
+
+
+def run(path: Path) -> int:
+    """Run the daemon until it is told to stop; its exit code."""
+    config = load_config(path)
+    daemon = Daemon(config, path=path, log=Log(config.log.format, config.log.level))
+    daemon.open()
+    obey_signals(daemon)
+    return daemon.run()
+
+
+def obey_signals(daemon: Daemon) -> None:
+    """TERM and INT stop it, HUP reloads, USR1 reopens logs."""
+
+    def on(number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGHUP:
+            daemon.reload()
+        elif number == signal.SIGUSR1:
+            daemon.reopen_logs()
+        else:
+            daemon.stop()
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
+        signal.signal(number, on)

@@ -1,0 +1,38 @@
+"""`netclust snapshots` and `netclust rollback`: the models that a daemon has used, and going back to one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from netclust.cli.label import login_name
+from netclust.cli.output import say, table
+from netclust.model import Model
+from netclust.stream.daemon.decisions import ROLLBACK
+from netclust.stream.daemon.models import ModelShelf
+from netclust.stream.daemon.paths import store_path
+from netclust.stream.store import Store
+from netclust.stream.store_words import iso
+
+
+def show(folder: Path | None) -> None:
+    """List them."""
+    rows = []
+    for kept in ModelShelf(store_path(folder).parent).list():
+        model = Model.load(kept.path)
+        rows.append(
+            [kept.fingerprint[:12], iso(int(kept.saved * 1e9)), len(model.reference), model.encoding.schema.name]
+        )
+    table("Models that were in use, the newest first", ["model", "last used", "references", "schema"], rows)
+
+
+def rollback(fingerprint: str, by: str | None, why: str, folder: Path | None) -> None:
+    """Ask the daemon to go on with an earlier model."""
+    path = store_path(folder)
+    model = ModelShelf(path.parent).load(fingerprint)
+    with Store(path, create=False) as store:
+        before = store.meta(ROLLBACK) or {"number": 0}
+        asked = {"number": int(before["number"]) + 1, "fingerprint": model.fingerprint, "from_tick": None}
+        store.set_meta(ROLLBACK, asked)
+        who = by or login_name()
+        store.add_audit("model", f"rollback to {model.fingerprint[:12]}", by=who, why=why, result="asked")
+    say(f"asked the daemon to go on with model {model.fingerprint[:12]} ({len(model.reference):,} references)")

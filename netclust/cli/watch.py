@@ -1,0 +1,124 @@
+"""`netclust watch`: any source, no configuration, alerts on the terminal."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+
+import msgspec
+
+from netclust.cli.output import note, say
+from netclust.cli.run import obey_signals
+from netclust.datasets.opening import STDIN, peek_bytes
+from netclust.errors import InputError
+from netclust.stream.capture_files import is_capture
+from netclust.stream.daemon.config import Config, SourceConfig, SourceKind, named
+from netclust.stream.daemon.logs import Log
+from netclust.stream.daemon.service import Daemon
+
+_PEEKED = 4096
+
+
+def kind_of(given: str) -> SourceKind:
+    """What a source is, by its name and its first bytes."""
+    if given.startswith(("tcp://", "unix://")):
+        return "records"
+    if given != STDIN and not os.path.exists(given):
+        if os.path.exists(f"/sys/class/net/{given}"):
+            return "live"
+        interfaces = ", ".join(sorted(os.listdir("/sys/class/net")))
+        raise InputError(f"{given}: no such file, and no such interface; there are: {interfaces}")
+    if (given != STDIN and Path(given).is_dir()) or is_capture(given):
+        return "capture"
+    try:
+        head = peek_bytes(given, _PEEKED).lstrip()
+    except InputError:
+        head = b""
+    if head.startswith((b"#separator", b"#fields")):
+        return "zeek"
+    if head.startswith(b"{"):
+        return "eve" if b'"event_type"' in head else "zeek"
+    return "records"
+
+
+def configured(
+    given: str,
+    *,
+    kind: str,
+    follow: bool,
+    model: str,
+    schema: str,
+    warmup: int | None,
+    bpf: str,
+    json: str,
+    http: str,
+    state: str,
+) -> Config:
+    """The configuration that a command line stands for."""
+    found: SourceKind = kind_of(given) if not kind else msgspec.convert(kind, SourceKind)
+    source = SourceConfig(
+        kind=found,
+        path="" if found == "live" else given,
+        interfaces=(given,) if found == "live" else (),
+        follow=follow,
+        bpf=bpf,
+        schema_=schema,
+    )
+    raw = {
+        "source": [msgspec.to_builtins(source)],
+        "sink": [{"kind": "terminal"}, *([{"kind": "jsonl", "path": json}] if json else [])],
+        "model": {"path": model},
+        "http": {"listen": http},
+        "daemon": {"state_dir": state},
+        "log": {"level": "warning"},
+    }
+    if warmup is not None:
+        raw["warmup"] = {"records": warmup, "references": warmup // 2}
+    return named(msgspec.convert(raw, Config), "command line")
+
+
+def run(config: Config, seconds: float | None, keep: bool) -> int:
+    """Watch until the source ends, the time is over, or somebody presses Ctrl-C; then sum up."""
+    daemon = Daemon(config, log=Log(config.log.format, config.log.level))
+    timer = None if seconds is None else threading.Timer(seconds, daemon.stop)
+    try:
+        daemon.open()
+        obey_signals(daemon)
+        if timer is not None:
+            timer.daemon = True
+            timer.start()
+        code = daemon.run()
+    finally:
+        if timer is not None:
+            timer.cancel()
+        if not keep:
+            shutil.rmtree(config.daemon.state_dir, ignore_errors=True)
+    sum_up(daemon)
+    return code
+
+
+def sum_up(daemon: Daemon) -> None:
+    """What was seen, in two lines."""
+    detector = daemon.detector
+    counters = detector.book.counters
+    opened = sum(n for by_severity in counters.opened.values() for n in by_severity.values())
+    say(f"{detector.linker.tick:,} records, {counters.records:,} anomalous, {opened:,} alerts")
+    for lane in daemon.inbox.lanes:
+        passed = {name: n for name, n in lane.source.counters.items() if n and name in _TELLING}
+        if passed:
+            note(f"{lane.source.name}: " + ", ".join(f"{n:,} {name}" for name, n in sorted(passed.items())))
+    held = detector.counters["novel_in_warmup"]
+    if held:
+        still = " (still warming up)" if detector.warming else ""
+        note(f"{held:,} records were new while the site was learned{still}: not told. --warmup 0 tells them.")
+
+
+_TELLING = ("kernel_drops", "long_line", "half_line", "columns", "not_a_number", "lost_position", "truncated_file")
+
+
+def temporary_state() -> str:
+    """A state folder for one watch."""
+    return tempfile.mkdtemp(prefix="netclust-watch-")

@@ -1,0 +1,142 @@
+"""From a configuration to its parts: model, sources and sinks; and the check of all of them before anything starts."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+from netclust.errors import InputError
+from netclust.model import Model
+from netclust.schema import Schema
+from netclust.stream.connections import SCHEMAS
+from netclust.stream.daemon.config import Config, SourceConfig
+from netclust.stream.daemon.paths import default_state_dir
+from netclust.stream.sinks.base import Sink
+from netclust.stream.sinks.factory import open_sink
+from netclust.stream.sources.base import Source
+from netclust.stream.suppression import suppression_of
+
+_PACKETS = ("capture", "live")
+_LOGS = ("zeek", "eve")
+
+
+def state_dir(config: Config) -> Path:
+    """Where the daemon keeps what it must not lose."""
+    return Path(config.daemon.state_dir) if config.daemon.state_dir else default_state_dir()
+
+
+def model_name(config: Config) -> str:
+    """The model that is meant: a path, or the name of a shipped one that fits the sources."""
+    if config.model.path:
+        return config.model.path
+    kinds = {source.kind for source in config.sources}
+    schemas = {source.schema_ for source in config.sources if source.schema_}
+    if len(schemas) == 1:
+        return schemas.pop()
+    if kinds <= {"records"}:
+        return "kdd"
+    return "flow" if kinds <= set(_PACKETS) else "conn"
+
+
+def load_model(config: Config) -> Model:
+    """The configured model."""
+    from netclust.models.shipped import load_shipped, shipped_models
+
+    name = model_name(config)
+    if name in shipped_models():
+        return load_shipped(name)
+    if not Path(name).exists():
+        raise InputError(f"model {name!r}: no such file, and none of the shipped ones ({', '.join(shipped_models())})")
+    return Model.load(name)
+
+
+def schema_of(source: SourceConfig, model: Model) -> Schema:
+    """The schema in which a source gives its records: the model's."""
+    schema = model.encoding.schema
+    if source.schema_ and source.schema_ != schema.name and not source.schema_.endswith(".toml"):
+        raise InputError(f"source {source.name}: schema {source.schema_} is not that of the model ({schema.name})")
+    if source.kind in _PACKETS and schema.name not in SCHEMAS:
+        raise InputError(f"source {source.name}: packets give {', '.join(SCHEMAS)}, the model wants {schema.name}")
+    if source.kind in _LOGS and schema.name not in ("conn", "kdd"):
+        raise InputError(
+            f"source {source.name}: {source.kind} gives records of schema conn or kdd, the model wants {schema.name}: "
+            'leave out model.path, or set it to "conn"'
+        )
+    return schema
+
+
+def build_source(config: SourceConfig, model: Model) -> Source:
+    """A source, not yet opened."""
+    schema = schema_of(config, model)
+    if config.kind in _PACKETS:
+        from netclust.stream.sources.captures import open_packet_source
+
+        return open_packet_source(config, schema)
+    from netclust.stream.sources.records import open_text_source
+
+    return open_text_source(config, schema)
+
+
+def build_sinks(config: Config) -> list[Sink]:
+    """The sinks, not yet opened."""
+    observer = socket.gethostname()
+    return [open_sink(sink, observer=observer) for sink in config.sinks]
+
+
+def read_token(config: Config) -> str:
+    """The token that changes over HTTP need; "" where there is none, and then nothing can be changed."""
+    path = config.http.token_file
+    if not path:
+        return ""
+    try:
+        with open(path, encoding="utf-8") as file:
+            token = file.read(4096).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"http.token_file {path}: {getattr(error, 'strerror', None) or error}") from None
+    if len(token) < 16:
+        raise InputError(f"http.token_file {path}: a token has at least 16 characters: `openssl rand -hex 24 > {path}`")
+    return token
+
+
+def check_config(config: Config) -> Model:
+    """Everything that can be known before the start; InputError says what is wrong. Nothing is opened or changed."""
+    from netclust.stream.http_guard import is_loopback, parse_listen
+    from netclust.stream.telemetry import MAX_NAMES
+
+    model = load_model(config)
+    config.window.linker()
+    if config.window.partitions > 1 and model.encoding.schema.with_role("key") is None:
+        raise InputError(f"window.partitions: schema {model.encoding.schema.name} has no key attribute, so it is 1")
+    if not 0 < config.model.false_alarm_rate < 1:
+        raise InputError("model.false_alarm_rate lies between 0 and 1")
+    if config.warmup.records < 0 or not 0 <= config.warmup.references <= config.warmup.records:
+        raise InputError("warmup: records is 0 or more, references at most as many")
+    if config.warmup.records and config.warmup.records - config.warmup.references < 100:
+        raise InputError("warmup: at least 100 records more than references, to calibrate with")
+    if max(len(config.sources), len(config.sinks)) > MAX_NAMES - 2:
+        raise InputError(f"at most {MAX_NAMES - 2} sources and as many sinks: metrics would be too many")
+    for source in config.sources:
+        build_source(source, model)
+    build_sinks(config)
+    for i, rule in enumerate(config.suppress, 1):
+        suppression_of(rule, f"suppress {i}")
+    token = read_token(config)
+    if config.http.listen:
+        host, _ = parse_listen(config.http.listen)
+        if not is_loopback(host) and not token:
+            raise InputError(f"http.listen {config.http.listen} is not loopback: it needs http.token_file")
+    for name in ("tls_cert", "tls_key"):
+        if (path := getattr(config.http, name)) and not os.access(path, os.R_OK):
+            raise InputError(f"http.{name} {path}: cannot be read")
+    if bool(config.http.tls_cert) != bool(config.http.tls_key):
+        raise InputError("http: tls_cert and tls_key go together")
+    for path in [sink.path for sink in config.sinks if sink.path] + [config.verdicts.path]:
+        if path and not Path(path).absolute().parent.is_dir():
+            raise InputError(f"{path}: there is no folder {Path(path).parent}")
+    for name in ("checkpoint_seconds", "stop_seconds", "queue_seconds"):
+        if not 0 < getattr(config.daemon, name) <= 1e6:
+            raise InputError(f"daemon.{name} is a number of seconds above 0")
+    if not 1 <= config.daemon.queue_records <= 1 << 24:
+        raise InputError("daemon.queue_records lies between 1 and 16777216")
+    return model

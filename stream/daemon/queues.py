@@ -1,0 +1,202 @@
+"""Bounded queues between the readers, one thread a source, and the one linker.
+
+A source that can wait (a file) waits when its queue is full; one that cannot (an interface, a socket) has its newest
+records dropped and counted, and what it gives is never older than `seconds` when it is linked, so latency is bounded.
+
+>>> from netclust.datasets.simulate import simulate
+>>> from netclust.stream.sources.base import MemorySource
+>>> table = simulate(10, seed=1).table()
+>>> inbox = Inbox([MemorySource("test", table.schema, [table])], records=100, seconds=1.0)
+>>> inbox.start()
+>>> number, arrival = inbox.get(timeout=10)
+>>> number, len(arrival.table)
+(0, 10)
+>>> inbox.stop(deadline=10)
+True
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netclust.stream.sources.base import Arrival, Context, Source
+
+SLICE_RECORDS = 2048
+"""Longer arrivals are cut: the last record of one waits for the first."""
+
+
+@dataclass(eq=False)
+class Lane:
+    """One source, its thread and its queue."""
+
+    source: Source
+    arrivals: deque[Arrival] = field(default_factory=deque)
+    records: int = 0
+    held: bool = False  # the linker takes nothing from it: a checkpoint is being cut
+    ended: bool = False
+    failure: BaseException | None = None
+    counters: Counter[str] = field(default_factory=Counter)
+    thread: threading.Thread | None = None
+
+
+class Inbox:
+    """What all sources have given and the linker has not yet taken."""
+
+    def __init__(self, sources: Sequence[Source], *, records: int, seconds: float) -> None:
+        self.lanes = [Lane(source) for source in sources]
+        self._records = records
+        self._seconds = seconds
+        self._changed = threading.Condition()
+        self._abandoned = False
+        self._turn = 0
+
+    def start(self) -> None:
+        """Begin to read."""
+        for lane in self.lanes:
+            lane.thread = threading.Thread(
+                target=self._read, args=(lane,), name=f"read-{lane.source.name}", daemon=True
+            )
+            lane.thread.start()
+
+    def _read(self, lane: Lane) -> None:
+        try:
+            for arrival in lane.source:
+                for part in _slices(arrival):
+                    self._put(lane, part)
+        except BaseException as error:  # the daemon tells, and goes on with the others
+            lane.failure = error
+        finally:
+            with self._changed:
+                lane.ended = True
+                self._changed.notify_all()
+
+    def _put(self, lane: Lane, arrival: Arrival) -> None:
+        count = len(arrival.table)
+        with self._changed:
+            while not lane.source.sheds and lane.records and lane.records + count > self._records:
+                if self._abandoned:
+                    break
+                self._changed.wait(1.0)
+            if lane.source.sheds and count and (self._abandoned or self._is_late(lane, count)):
+                lane.counters["stopped" if self._abandoned else "late"] += count
+                arrival, count = _emptied(arrival), 0
+            if self._abandoned:
+                return  # what a file gives is read again after a restart
+            if count == 0 and lane.arrivals and len(lane.arrivals[-1].table) == 0 and arrival.state is None:
+                return  # nothing new is said
+            lane.arrivals.append(arrival)
+            lane.records += count
+            self._changed.notify_all()
+
+    def _is_late(self, lane: Lane, count: int) -> bool:
+        if lane.records + count > self._records and lane.records:
+            return True
+        first = next((a for a in lane.arrivals if len(a.table)), None)
+        return first is not None and time.monotonic() - first.received > self._seconds
+
+    def get(self, timeout: float) -> tuple[int, Arrival] | None:
+        """The next arrival and the number of its source, in turn; None if there is none in time."""
+        limit = time.monotonic() + timeout
+        with self._changed:
+            while True:
+                for step in range(len(self.lanes)):
+                    number = (self._turn + step) % len(self.lanes)
+                    lane = self.lanes[number]
+                    if lane.arrivals and not lane.held:
+                        self._turn = number + 1
+                        arrival = lane.arrivals.popleft()
+                        lane.records -= len(arrival.table)
+                        self._changed.notify_all()
+                        return number, arrival
+                left = limit - time.monotonic()
+                if left <= 0 or self.finished:
+                    return None
+                self._changed.wait(left)
+
+    @property
+    def finished(self) -> bool:
+        """Whether every source has ended and all was taken."""
+        return all(lane.ended and not lane.arrivals for lane in self.lanes)
+
+    def wake(self) -> None:
+        """Let `get` look again."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def hold(self, number: int) -> None:
+        """Take nothing more of a source until `release`."""
+        self.lanes[number].held = True
+
+    def release(self) -> None:
+        """Take from all sources again."""
+        with self._changed:
+            for lane in self.lanes:
+                lane.held = False
+            self._changed.notify_all()
+
+    def waiting(self, number: int) -> tuple[int, float]:
+        """Records that wait, and for how long the first has."""
+        with self._changed:
+            lane = self.lanes[number]
+            first = next((a.received for a in lane.arrivals if len(a.table)), None)
+            return lane.records, 0.0 if first is None else max(time.monotonic() - first, 0.0)
+
+    def ask_to_stop(self) -> None:
+        """Let every source give what it has read and end."""
+        for lane in self.lanes:
+            lane.source.stop()
+        self.wake()
+
+    def abandon(self) -> None:
+        """Take nothing more: what waits of a file is read again after a restart, what waits of others is counted."""
+        with self._changed:
+            self._abandoned = True
+            for lane in self.lanes:
+                if lane.source.sheds or not lane.source.replayable:
+                    lane.counters["stopped"] += lane.records
+                lane.arrivals.clear()
+                lane.records = 0
+            self._changed.notify_all()
+
+    def stop(self, deadline: float) -> bool:
+        """Stop the sources and wait for their threads; whether all ended in time."""
+        self.ask_to_stop()
+        self.abandon()
+        limit = time.monotonic() + deadline
+        for lane in self.lanes:
+            if lane.thread is not None:
+                lane.thread.join(max(limit - time.monotonic(), 0.0))
+        return all(lane.ended for lane in self.lanes)
+
+
+def _slices(arrival: Arrival) -> list[Arrival]:
+    """An arrival in parts that are linked in a moment; the state belongs to the last."""
+    n = len(arrival.table)
+    if n <= SLICE_RECORDS:
+        return [arrival]
+    parts = []
+    for begin in range(0, n, SLICE_RECORDS):
+        end = min(begin + SLICE_RECORDS, n)
+        context = None if arrival.context is None else partial(_context_from, arrival.context, begin)
+        state = arrival.state if end == n else None
+        now = arrival.now if end == n else int(arrival.table.time[begin:end].max(initial=-1))
+        parts.append(Arrival(arrival.table[begin:end], state, arrival.received, now, context))
+    return parts
+
+
+def _context_from(whole: Context, begin: int, rows: NDArray[np.int64]) -> dict[str, NDArray[np.object_]]:
+    return whole(rows + begin)
+
+
+def _emptied(arrival: Arrival) -> Arrival:
+    """The same arrival without its records: time and state go on."""
+    nothing = arrival.table[np.zeros(0, np.int64)]
+    return Arrival(nothing, arrival.state, arrival.received, arrival.now, None)

@@ -1,0 +1,570 @@
+"""The daemon: reads its sources, links their records, tells its sinks, and can be killed at any moment."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from netclust.adaptation import adapt
+from netclust.errors import InputError, ModelError, NetclustError
+from netclust.linker import Linker
+from netclust.model import Model
+from netclust.stream.alert_events import Event
+from netclust.stream.daemon import build
+from netclust.stream.daemon.checkpoint import CheckpointStore, Cut, Loaded
+from netclust.stream.daemon.checkpointing import Checkpointer
+from netclust.stream.daemon.clerk import Clerk
+from netclust.stream.daemon.config import Config, load_config
+from netclust.stream.daemon.control import DaemonControl
+from netclust.stream.daemon.decisions import Decisions
+from netclust.stream.daemon.logs import Log
+from netclust.stream.daemon.models import ModelShelf
+from netclust.stream.daemon.notify import Notifier
+from netclust.stream.daemon.outputs import Outputs
+from netclust.stream.daemon.privileges import DEFAULT_USER, drop_root
+from netclust.stream.daemon.queues import Inbox, Lane
+from netclust.stream.detector import Detector, Outcome, verdict_lines
+from netclust.stream.sinks.base import Sink
+from netclust.stream.sinks.store_sink import StoreSink
+from netclust.stream.sources.base import Arrival, Source, SourceState
+from netclust.stream.store import Store, StoreCorruptError, move_aside
+from netclust.stream.telemetry import Telemetry
+
+Phase = Literal["starting", "running", "stopping", "stopped"]
+
+HEARTBEAT_SECONDS = 5.0
+MAX_CLUSTERS_TOLD = 4096
+"""At a heartbeat the store hears of so many clusters, the newest."""
+FIXED = ("sources", "window", "daemon", "http", "store", "verdicts", "warmup")
+"""Sections that a reload cannot change: they need a restart."""
+
+
+class Daemon:
+    """One configuration at work. `open`, then `run` until the sources end or `stop` is called."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        path: str | Path | None = None,
+        sources: Sequence[Source] | None = None,
+        sinks: Sequence[Sink] = (),
+        log: Log | None = None,
+    ) -> None:
+        self.config = config
+        self.path = path
+        self.log = log or Log(config.log.format, config.log.level)
+        self.telemetry = Telemetry()
+        self.phase: Phase = "starting"
+        self.came_round = time.monotonic()
+        self.folder = build.state_dir(config)
+        self._given_sources = sources
+        self._given_sinks = list(sinks)
+        self._stop = threading.Event()
+        self._reload = threading.Event()
+        self._reopen = threading.Event()
+        self._reloaded = threading.Condition()
+        self._reload_result: tuple[bool, str] | None = None
+        self._notifier = Notifier()
+        self._beat = 0.0
+        self._clocks: dict[int, tuple[int, float]] = {}
+        self._failed: set[str] = set()
+        self._told_tick = 0
+        self._undo = contextlib.ExitStack()  # what is open, should the rest of it fail to
+
+    # Beginning
+
+    def open(self) -> None:
+        """Open everything; InputError says what is wrong, and then nothing is left open."""
+        try:
+            self._open()
+        except BaseException:
+            self._undo.close()
+            raise
+
+    def _open(self) -> None:
+        model = build.check_config(self.config)
+        self._lock_folder()
+        self.store = self._open_store()
+        self._undo.callback(self.store.close)
+        self.clerk = Clerk(self.log)
+        self._undo.callback(lambda: self.clerk.close(5.0))
+        self.checkpoints = CheckpointStore(self.folder)
+        self.shelf = ModelShelf(self.folder)
+        loaded = self._load(model)
+        self.log.info(
+            "model", name=build.model_name(self.config), fingerprint=self.detector.model.fingerprint[:12],
+            references=len(self.detector.model.reference), warming_up=self.detector.warming,
+        )  # fmt: skip
+        facts = {} if loaded is None else loaded.facts
+        sources = self._open_sources(facts, {} if loaded is None else loaded.arrays)
+        self.inbox = Inbox(sources, records=self.config.daemon.queue_records, seconds=self.config.daemon.queue_seconds)
+        self.outputs = Outputs(self.telemetry, self.folder / "spool")
+        self._undo.callback(lambda: self.outputs.close(1.0))
+        self._open_sinks(facts.get("sinks", {}))
+        if self.config.verdicts.path:
+            self.outputs.open_verdicts(self.config.verdicts.path, facts.get("verdicts"))
+        self.decisions = Decisions(
+            self.store, self.detector, self.telemetry, self.log, shelf=self.shelf,
+            label_seq=int(facts.get("label_seq", 0)), rollback=int(facts.get("rollback", 0)),
+        )  # fmt: skip
+        self._measure()
+        self._warm_kernels()
+        self._open_http()
+        self._drop_rights()
+        self.checkpointer = Checkpointer(
+            self.checkpoints, self.inbox, self.telemetry, self.log, seconds=self.config.daemon.checkpoint_seconds
+        )
+        self.checkpointer.states = [self._start_state(source, facts, loaded) for source in sources]
+
+    def _lock_folder(self) -> None:
+        """One daemon a state folder."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            (self.folder / "spool").mkdir(exist_ok=True, mode=0o700)
+            lock = self._undo.enter_context((self.folder / "lock").open("w"))
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"{self.folder}: another netclust runs with this state folder: stop it, or set daemon.state_dir"
+            ) from None
+        except OSError as error:
+            raise InputError(f"state folder {self.folder}: {error.strerror}: set daemon.state_dir") from None
+
+    def _open_store(self) -> Store:
+        path = self.folder / "netclust.db"
+        limits: dict[str, Any] = {"max_days": self.config.store.max_days, "max_bytes": self.config.store.max_bytes}
+        try:
+            store = Store(path, **limits)
+            store.check()
+        except StoreCorruptError as error:
+            aside = move_aside(path)
+            self.log.error("the store is corrupt: a new one is begun", old=str(aside), why=str(error))
+            store = Store(path, **limits)
+        return store
+
+    def _load(self, model: Model) -> Loaded | None:
+        """The newest checkpoint that can be used, and a detector that goes on from it; else a new one."""
+        loaded = self.checkpoints.load()
+        for why in self.checkpoints.refused:
+            self.telemetry.checkpointed(False)
+            self.log.error("a checkpoint cannot be used, an older one is tried", why=why)
+        names = self._number_sources(loaded)
+        self.detector = Detector(model, self.config, names=names)
+        self._configured = model.fingerprint
+        if loaded is None:
+            return None
+        where = str(loaded.path)
+        if loaded.facts.get("configured_model") != model.fingerprint:
+            self.log.warning("the model is another one than at the last stop: the referent window begins anew")
+            return loaded
+        if loaded.facts.get("window") != msgspec.to_builtins(self.config.window):
+            self.log.warning("[window] has changed since the last stop: the referent window begins anew")
+            return loaded
+        try:
+            if loaded.linker is None:
+                raise ModelError(f"{where}: has no linker")
+            used = model if loaded.facts["model"] == model.fingerprint else self.shelf.load(loaded.facts["model"])
+            linker = Linker.restore(used, loaded.linker, where, loaded.base)
+            detector = Detector(model, self.config, linker=linker, names=names)
+            arrays = {name[9:]: array for name, array in loaded.arrays.items() if name.startswith("detector.")}
+            detector.restore(loaded.facts["detector"], arrays, where)
+            self.detector = detector
+            self.log.info("goes on after record", records=linker.tick, checkpoint=loaded.path.name)
+        except (InputError, KeyError) as error:
+            self.log.error("the detector's part of the checkpoint cannot be used: it begins anew", why=str(error))
+        return loaded
+
+    def _number_sources(self, loaded: Loaded | None) -> list[str]:
+        """Source numbers never change: those of a checkpoint stay, new ones come behind. Their names, by number."""
+        self.numbers: dict[str, int] = {} if loaded is None else dict(loaded.facts.get("numbers", {}))
+        for source in self.config.sources:
+            self.numbers.setdefault(source.name, 1 + max(self.numbers.values(), default=-1))
+        return [name for name, _ in sorted(self.numbers.items(), key=lambda item: item[1])]
+
+    def _open_sources(self, facts: dict[str, Any], arrays: dict[str, Any]) -> list[Source]:
+        given = self._given_sources
+        sources = (
+            list(given)
+            if given is not None
+            else [build.build_source(s, self.detector.model) for s in self.config.sources]
+        )
+        for source in sources:
+            self._undo.callback(source.close)
+            source.open(self._state_of(source, facts, arrays))
+        return sources
+
+    def _state_of(self, source: Source, facts: dict[str, Any], arrays: dict[str, Any]) -> SourceState | None:
+        saved = facts.get("sources", {}).get(source.name)
+        if saved is None and (source.replayable or not facts):
+            return None
+        saved = dict(saved or {"seq": 0})
+        if not source.replayable and not facts.get("clean") and "seq" in saved:
+            saved["seq"] = ((int(saved["seq"]) >> 32) + 1) << 32  # ids of records that were lost are not given again
+        prefix = f"source.{source.name}."
+        return SourceState(saved, {n[len(prefix) :]: a for n, a in arrays.items() if n.startswith(prefix)})
+
+    def _start_state(self, source: Source, facts: dict[str, Any], loaded: Loaded | None) -> SourceState | None:
+        """Where it stands before it has given anything; a source that was never read has to say so itself."""
+        return None if loaded is None else self._state_of(source, facts, loaded.arrays)
+
+    def _open_sinks(self, facts: dict[str, Any]) -> None:
+        # A file that is replayed may wait for its own log; nothing else waits for a sink.
+        block = all(not source.sheds and source.replayable for source in self._sources())
+        self.outputs.add(StoreSink(self.store), self.config, facts.get("store"))
+        for sink in [*build.build_sinks(self.config), *self._given_sinks]:
+            kind = next((s.kind for s in self.config.sinks if s.name == sink.name), "")
+            self.outputs.add(sink, self.config, facts.get(sink.name), block=block and kind in ("jsonl", "terminal"))
+
+    def _sources(self) -> list[Source]:
+        return [lane.source for lane in self.inbox.lanes]
+
+    def _measure(self) -> None:
+        """Let Prometheus ask everybody."""
+        for number, lane in enumerate(self.inbox.lanes):
+            self.telemetry.add_source(lane.source.name, *self._source_feed(number, lane))
+        detector = self.detector
+        window = self.config.window.referent_window * self.config.window.partitions
+        self.telemetry.set_linker(lambda: detector.linker.counters(), window=window)
+        self.telemetry.set_alerts(detector.alert_counts)
+        self.telemetry.watch_folder(self.folder)
+        self.telemetry.add_gauges(
+            "detector",
+            lambda: {
+                "ready": float(self.phase == "running"),
+                "warmup_progress_ratio": detector.warmth,
+            },
+        )
+
+    def _source_feed(self, number: int, lane: Lane) -> tuple[Any, Any]:
+        def counters() -> dict[str, int]:
+            return {**lane.source.counters, **{f"shed_{why}": n for why, n in lane.counters.items()}}
+
+        def gauges() -> dict[str, float]:
+            records, seconds = self.inbox.waiting(number)
+            up = not lane.ended and not self.trouble_of(lane)
+            found = {"up": float(up), "queue_records": float(records), "queue_seconds": seconds}
+            if (flows := getattr(lane.source, "open_flows", None)) is not None:
+                found["flow_table_open"] = float(flows)
+            return found
+
+        return counters, gauges
+
+    @staticmethod
+    def trouble_of(lane: Lane) -> str:
+        """What is wrong with a source now."""
+        if lane.failure is not None:
+            return f"{type(lane.failure).__name__}: {lane.failure}"
+        return str(getattr(lane.source, "trouble", ""))
+
+    def _warm_kernels(self) -> None:
+        """Load compiled kernels before rights are given up (the cache may be root's) and the first record waits."""
+        from netclust.datasets.records import load_kernels
+        from netclust.stream import flow_table, live
+
+        model = self.detector.model
+        Linker(model, self.config.window.linker()).process(model.reference[:1])
+        kinds = {source.kind for source in self.config.sources}
+        if kinds & {"capture", "live"}:
+            flow_table.load_kernels()
+            live.load_kernels()
+        if kinds - {"capture", "live"}:
+            load_kernels(model.encoding.schema)
+        if self.detector.warming:
+            adapt(model, model.reference, rate=0.5, references=1)
+
+    def _open_http(self) -> None:
+        self.control = DaemonControl(self, self.store, build.read_token(self.config))
+        http = self.config.http
+        if http.listen:
+            from netclust.stream.http_api import make_app
+            from netclust.stream.http_server import serve
+
+            app = make_app(self.control, listen=http.listen)
+            server = serve(app, http.listen, tls_cert=http.tls_cert, tls_key=http.tls_key)
+            self._undo.callback(server.stop)
+            self.log.info("listens", address=http.listen, changes="with the token" if self.control.token else "none")
+
+    def _drop_rights(self) -> None:
+        live = any(source.kind == "live" for source in self.config.sources)
+        user = self.config.daemon.user or (DEFAULT_USER if live else "")
+        if os.geteuid() == 0 and not user:
+            self.log.warning("runs as root: set daemon.user to an ordinary user")
+        elif os.geteuid() == 0:
+            drop_root(user, keep_net_raw=live, own=[self.folder])
+            self.log.info("gave up root", user=user, kept="CAP_NET_RAW" if live else "nothing")
+
+    # Running
+
+    def stop(self) -> None:
+        """End soon, in order. From a signal handler or any thread."""
+        self._stop.set()
+
+    def reload(self) -> None:
+        """Reload soon. From a signal handler or any thread."""
+        self._reload.set()
+
+    def reopen_logs(self) -> None:
+        """Logs were rotated away. From a signal handler or any thread."""
+        self._reopen.set()
+
+    def reload_and_wait(self, seconds: float) -> tuple[bool, str]:
+        """Reload, and say what came of it."""
+        with self._reloaded:
+            self._reload_result = None
+            self._reload.set()
+            self._reloaded.wait_for(lambda: self._reload_result is not None, seconds)
+            return self._reload_result or (False, f"not done within {seconds:g} seconds")
+
+    def run(self) -> int:
+        """Link until the sources end or somebody says stop; the exit code."""
+        # From the first record on there is a checkpoint to go back to: files are cut back to it, ids not given twice.
+        self.checkpointer.cut_now(self._cut)
+        self.checkpointer.wait(self.config.daemon.stop_seconds)
+        self.inbox.start()
+        self.phase = "running"
+        self._notifier.ready(f"watching {len(self.inbox.lanes)} sources")
+        deadline: float | None = None
+        while True:
+            self.came_round = time.monotonic()
+            if self._stop.is_set() and deadline is None:
+                deadline = self._begin_stop()
+            got = self.inbox.get(timeout=0.1)
+            self._house()
+            if got is not None:
+                self._take(*got)
+            elif self.inbox.finished:
+                break
+            if deadline is not None and time.monotonic() > deadline:
+                self.log.error("not drained in time: what is left is read again after a restart where it can be")
+                self.inbox.abandon()
+                break
+            self.checkpointer.progress(self._cut)
+        return self._end(stopped=deadline is not None)
+
+    def _take(self, number: int, arrival: Arrival) -> None:
+        began = time.perf_counter()
+        source = self.inbox.lanes[number].source
+        if not source.replayable and len(arrival.table) and int(arrival.table.time.max()) < 0:
+            arrival.table.time[:] = time.time_ns()  # records without a time came now
+        outcomes = self.detector.take(self.numbers[source.name], arrival)
+        outcomes += self._pass_time(number, arrival)
+        seconds = time.perf_counter() - began
+        for outcome in outcomes:
+            self._deliver(outcome, seconds)
+        self.checkpointer.taken(number, arrival)
+
+    def _pass_time(self, number: int, arrival: Arrival) -> list[Outcome]:
+        """Where records come as they happen, an empty minute is a minute of traffic time."""
+        newest = int(arrival.table.time.max(initial=-1))
+        if newest >= 0:
+            self._clocks[number] = (newest, time.monotonic())
+        if len(arrival.table) or not self._is_live(number) or number not in self._clocks or arrival.now > newest:
+            return []
+        last, since = self._clocks[number]
+        passed = self.detector.advance(last + int((time.monotonic() - since) * 1e9), arrival)
+        return [passed] if passed is not None else []
+
+    def _is_live(self, number: int) -> bool:
+        lane = self.inbox.lanes[number]
+        config = next((s for s in self.config.sources if s.name == lane.source.name), None)
+        return lane.source.sheds or (config is not None and config.follow)
+
+    def _deliver(self, outcome: Outcome, seconds: float) -> None:
+        if outcome.results:
+            self.decisions.done(outcome.results)
+        if len(outcome.batch):
+            latency = time.monotonic() - outcome.arrival.received
+            self.telemetry.observe_batch(outcome.verdicts, np.full(len(outcome.batch), latency), seconds)
+            if self.outputs.verdicts is not None:
+                self.outputs.verdicts.write(verdict_lines(outcome, self.config.verdicts.which))
+        self.tell(outcome.events)
+
+    def tell(self, events: Sequence[Event]) -> None:
+        """Tell the sinks, and log what is about the daemon itself."""
+        for event in events:
+            if event.__struct_config__.tag == "notice":
+                self.log.info(event.message, **event.facts)  # type: ignore[union-attr]
+                if event.topic == "drift":  # type: ignore[union-attr]
+                    self.telemetry.inc("drift_events_total", what=str(event.facts.get("what", "")))  # type: ignore[union-attr]
+        self.outputs.submit(events)
+
+    def _house(self) -> None:
+        """What is to be done between batches."""
+        self.decisions.poll()
+        self._notifier.alive()
+        if self._reopen.is_set():
+            self._reopen.clear()
+            self.outputs.reopen()
+            self.log.info("logs reopened")
+        if self._reload.is_set():
+            self._reload.clear()
+            self._do_reload()
+        if time.monotonic() - self._beat > HEARTBEAT_SECONDS:
+            self._beat = time.monotonic()
+            self._heartbeat()
+
+    def _heartbeat(self) -> None:
+        detector = self.detector
+        self.telemetry.heartbeat()
+        self.telemetry.set_model(
+            detector.model.fingerprint, detector.model.encoding.schema.name,
+            generation=detector.generation, references=len(detector.model.reference),
+        )  # fmt: skip
+        for what, score in detector.drift.scores().items():
+            self.telemetry.set("drift_score", score, what=what)
+        self.telemetry.set("drift_watched", detector.drift.watched)
+        self.telemetry.set("label_events", len(detector.answers.applied))
+        for lane in self.inbox.lanes:
+            if lane.failure is not None and lane.source.name not in self._failed:
+                self._failed.add(lane.source.name)
+                self.log.error("a source has failed", source=lane.source.name, why=self.trouble_of(lane))
+        self._note(running=True)
+        self._notifier.status(f"{detector.linker.tick:,} records, {detector.book.open_count} open alerts")
+
+    def _note(self, *, running: bool) -> None:
+        """Have the store say that we run, which clusters have grown, and what rules have hidden."""
+        tick, since = self.detector.linker.tick, self._told_tick
+        clusters = self.detector.linker.clusters(since)[-MAX_CLUSTERS_TOLD:]
+        hidden = self.decisions.newly_hidden()
+        facts = {"records": tick, "pid": os.getpid(), "phase": self.phase}
+
+        def write() -> None:
+            self.store.heartbeat(facts, running=running)
+            self.store.save_clusters(clusters)
+            for rule, count in hidden.items():
+                self.store.add_hidden(rule, count)
+            self.telemetry.set("store_rows", self.store.rows())
+            self.telemetry.set("store_bytes", self.store.bytes())
+            self.telemetry.set("feedback_pending", len(self.store.labels(status="pending")))
+
+        if self.clerk.do(write):
+            self._told_tick = tick
+
+    # Checkpoints
+
+    def _cut(self, *, clean: bool = False) -> tuple[Cut, list[tuple[str, Any]]]:
+        """A copy of everything, between two batches."""
+        detector = self.detector
+        facts, arrays = detector.freeze()
+        model = detector.model.fingerprint
+        used = detector.model
+
+        def save_model() -> None:
+            self.shelf.save(used)
+            if lines is not None:
+                lines.log.flush()
+
+        window = self.config.window.referent_window * self.config.window.partitions
+        states = {
+            lane.source.name: state for lane, state in zip(self.inbox.lanes, self.checkpointer.states, strict=True)
+        }
+        lines = self.outputs.verdicts
+        cut = Cut(
+            facts={
+                "clean": clean,
+                "detector": facts,
+                "model": model,
+                "configured_model": self._configured,
+                "window": msgspec.to_builtins(self.config.window),
+                "numbers": self.numbers,
+                "label_seq": self.decisions.label_seq,
+                "rollback": self.decisions.rollback,
+                "sources": {name: state.facts for name, state in states.items() if state is not None},
+                "verdicts": None if lines is None else lines.log.facts(),
+            },
+            arrays={
+                **{f"detector.{name}": array for name, array in arrays.items()},
+                **{
+                    f"source.{name}.{key}": array
+                    for name, state in states.items()
+                    if state is not None
+                    for key, array in state.arrays.items()
+                },
+            },
+            linker=detector.linker.freeze(self.checkpoints.since(detector.linker.tick, window, model)),
+            before=save_model,
+        )
+        return cut, self.outputs.mark()
+
+    # Reload
+
+    def _do_reload(self) -> None:
+        self._notifier.reloading()
+        try:
+            self._swap(self._build_new())
+            result = (True, "reloaded")
+            self.log.info("reloaded")
+        except NetclustError as error:
+            result = (False, str(error))
+            self.log.error("reload refused: it goes on as before", why=str(error))
+        self.telemetry.reloaded(result[0])
+        self._notifier.ready(f"watching {len(self.inbox.lanes)} sources")
+        with self._reloaded:
+            self._reload_result = result
+            self._reloaded.notify_all()
+
+    def _build_new(self) -> tuple[Config, Model]:
+        if self.path is None:
+            raise InputError("there is no configuration file to reload")
+        config = load_config(self.path)
+        changed = [name for name in FIXED if getattr(config, name) != getattr(self.config, name)]
+        if changed:
+            raise InputError(f"{', '.join(changed)} cannot change while it runs: restart netclust instead")
+        return config, build.check_config(config)
+
+    def _swap(self, new: tuple[Config, Model]) -> None:
+        config, model = new
+        old, self.config = self.config, config
+        self.detector.configure(config)
+        self.log.form, self.log.level = config.log.format, config.log.level
+        self.control.token = build.read_token(config)
+        if model.fingerprint != self._configured:
+            self._configured = model.fingerprint
+            self.detector.swap(model)
+            self.checkpointer.ask()
+        before, after = ({sink.name: sink for sink in c.sinks} for c in (old, config))
+        for name in [n for n in before if after.get(n) != before[n]]:
+            self.outputs.remove(name, 2.0)
+        for sink in build.build_sinks(config):
+            if sink.name not in self.outputs.runners:
+                self.outputs.add(sink, config, None)
+
+    # Ending
+
+    def _begin_stop(self) -> float:
+        self.phase = "stopping"
+        self._notifier.stopping()
+        self.log.info("stopping")
+        self.inbox.ask_to_stop()
+        return time.monotonic() + self.config.daemon.stop_seconds
+
+    def _end(self, *, stopped: bool) -> int:
+        self.phase = "stopping"
+        self.inbox.release()
+        if not stopped:
+            self.tell(self.detector.book.close_all("stopped"))
+        self.checkpointer.wait(self.config.daemon.stop_seconds)
+        if all(state is not None for state in self.checkpointer.states):
+            self.checkpointer.cut_now(lambda: self._cut(clean=True))
+        else:
+            self.log.warning("no last checkpoint: what came since the one before is read again, where it can be")
+        self.checkpointer.close(self.config.daemon.stop_seconds)
+        self._heartbeat()
+        self.inbox.stop(2.0)
+        self.outputs.close(self.config.daemon.stop_seconds / 4)
+        self.phase = "stopped"
+        self._note(running=False)
+        self._undo.close()
+        self.log.info("stopped", records=self.detector.linker.tick)
+        failed = [lane for lane in self.inbox.lanes if lane.failure is not None]
+        return 1 if failed and len(failed) == len(self.inbox.lanes) else 0

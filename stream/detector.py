@@ -1,0 +1,419 @@
+"""The detector: records in, verdicts and alert events out. A deterministic state machine without threads or clocks.
+
+Everything that changes its course (the end of the warm-up, answers of people, rules) happens at an arrival number, so
+that the same records give the same verdicts however they are cut into batches, and again after a restart.
+
+>>> from netclust.datasets.simulate import simulate
+>>> from netclust.models.network import train_network
+>>> from netclust.stream.daemon.config import parse_config
+>>> from netclust.stream.sources.base import Arrival
+>>> model = train_network(simulate(3000, seed=1).table(), seed=0)
+>>> config = parse_config('[[source]]\\nkind="records"\\npath="-"\\n[warmup]\\nrecords=0')
+>>> detector = Detector(model, config)
+>>> outcomes = detector.take(0, Arrival(simulate(500, seed=2, day=1).table(), None, 0.0))
+>>> sum(len(outcome.verdicts) for outcome in outcomes), detector.linker.tick
+(500, 500)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from netclust.adaptation import adapt, adaptation_of
+from netclust.batch import Batch, concat
+from netclust.container import Arrays
+from netclust.errors import ModelError
+from netclust.evidence import Evidence
+from netclust.explanation import Explanation, explain
+from netclust.linker import Linker
+from netclust.model import Model
+from netclust.stream.alert_book import AlertBook, AnomalousRows
+from netclust.stream.alert_events import Event, Notice
+from netclust.stream.answers import Answer, Answers, Applied, Result
+from netclust.stream.daemon.config import Config
+from netclust.stream.drift import DriftWatch
+from netclust.stream.sources.base import Arrival
+from netclust.stream.suppression import Suppression, SuppressionSet, suppression_of
+from netclust.stream.traffic_clock import TrafficClock
+from netclust.verdicts import NOVEL, VERDICTS, Verdicts
+
+__all__ = ["Detector", "ModelChange", "Outcome", "RuleChange", "verdict_lines"]
+
+
+class RuleChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A suppression rule begins, or ends (`rule` None), at an arrival number."""
+
+    id: str
+    from_tick: int
+    rule: Suppression | None
+
+
+class ModelChange(msgspec.Struct, frozen=True, kw_only=True):
+    """Another model takes over at an arrival number: one that was in use before."""
+
+    model: Model
+    from_tick: int
+
+
+Decision = Answer | RuleChange | ModelChange
+
+
+@dataclass(eq=False)
+class Outcome:
+    """What became of some records, in order. `rows` are those of the arrival."""
+
+    batch: Batch
+    verdicts: Verdicts
+    labels: list[str]  # of the linker, at that time
+    rows: NDArray[np.int64]
+    arrival: Arrival
+    events: list[Event] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+
+
+class Detector:
+    """A model, its linker, the book of alerts, and what people decided."""
+
+    def __init__(
+        self, model: Model, config: Config, *, linker: Linker | None = None, names: Sequence[str] | None = None
+    ) -> None:
+        self.config = config
+        self.linker = linker or Linker(model, config.window.linker())
+        self.generation = 0
+        self.shipped = model  # what a warm-up starts from, and where online updates of weights began
+        names = [source.name for source in config.sources] if names is None else names
+        self.book = AlertBook(config.alerts, source_names=names, categories=model.encoding.schema.category_of)
+        self._clock = TrafficClock()
+        self.rules: dict[str, Suppression] = {}
+        self.counters: Counter[str] = Counter()
+        self.drift = DriftWatch()
+        self.answers = Answers(update_rate=config.model.update_rate if config.model.online_updates else 0.0)
+        self.answers.start = model
+        self._due: list[Decision] = []
+        self._site: list[Batch] = []
+        self._warming = config.warmup.records if adaptation_of(model) is None else 0
+        self._configured: dict[str, Suppression] = {}
+        self.configure(config)
+
+    @property
+    def model(self) -> Model:
+        """The model in use: the one given, adapted to the site and steered by answers."""
+        return self.linker.model
+
+    @property
+    def warming(self) -> bool:
+        """Whether the site is still being learned."""
+        return self._warming > 0
+
+    @property
+    def warmth(self) -> float:
+        """How far the warm-up has come, from 0 to 1."""
+        return 1.0 - self._warming / max(self.config.warmup.records, 1) if self._warming else 1.0
+
+    def configure(self, config: Config) -> None:
+        """Take over what can change while it runs: rules and alert settings."""
+        rules = [suppression_of(rule, f"suppress {i}") for i, rule in enumerate(config.suppress, 1)]
+        self._configured = {rule.id: rule for rule in rules}
+        self.config = config
+        self.book.configure(config.alerts)
+        self._set_rules()
+
+    def _set_rules(self) -> None:
+        self.book.suppressions = SuppressionSet([*self._configured.values(), *self.rules.values()])
+
+    def decide(self, decision: Decision) -> None:
+        """Have a decision applied when its arrival number comes (now, if it has passed)."""
+        self._due.append(decision)
+        self._due.sort(key=lambda d: d.from_tick)
+
+    def swap(self, model: Model) -> None:
+        """Go on with another model, at this arrival number."""
+        self.shipped = model
+        self.answers.start = model
+        self.linker = self.linker.adopt(model)
+        self.generation += 1
+        self.drift.begin_anew()
+        self._site, self._warming = [], self.config.warmup.records if adaptation_of(model) is None else 0
+
+    # Records
+
+    def take(self, number: int, arrival: Arrival) -> list[Outcome]:
+        """Link the records of an arrival of source `number`."""
+        outcomes = []
+        table = arrival.table
+        at, n = 0, len(table)
+        while True:
+            results, events = self._apply_due()
+            if at == n and not (results or events):
+                break
+            stop = n
+            if self._due:
+                stop = min(stop, at + max(self._due[0].from_tick - self.linker.tick, 0))
+            if self._warming:
+                stop = min(stop, at + self._warming)
+            rows = np.arange(at, stop)
+            part = table if stop - at == n else table[at:stop]
+            batch = self.model.encoding.encode(part, self.linker.labels)
+            batch.source[:] = number
+            outcome = self._link(batch, rows, arrival)
+            outcome.results[:0], outcome.events[:0] = results, events
+            outcomes.append(outcome)
+            at = stop
+            if at == n and not self._due:
+                break
+        if outcomes and arrival.now >= 0:
+            outcomes[-1].events += self.book.advance(arrival.now)
+        elif arrival.now >= 0 and (closed := self.book.advance(arrival.now)):
+            outcomes.append(self._nothing(arrival, closed))
+        return outcomes
+
+    def advance(self, now: int, arrival: Arrival) -> Outcome | None:
+        """Let traffic time pass without records."""
+        closed = self.book.advance(now)
+        return self._nothing(arrival, closed) if closed else None
+
+    def _nothing(self, arrival: Arrival, events: Sequence[Event]) -> Outcome:
+        batch = self.model.encoding.encode(arrival.table[:0], self.linker.labels)
+        return Outcome(batch, Verdicts.empty(0), self.linker.labels.names, np.zeros(0, np.int64), arrival, list(events))
+
+    def _link(self, batch: Batch, rows: NDArray[np.int64], arrival: Arrival) -> Outcome:
+        verdicts, evidence = self.linker.process_with_evidence(batch)
+        outcome = Outcome(batch, verdicts, self.linker.labels.names, rows, arrival)
+        alarming = evidence.rows
+        clock = self._clock.run(batch.time)
+        if self._warming:
+            novel = verdicts.verdict[alarming] == NOVEL
+            self.counters["novel_in_warmup"] += int(novel.sum())
+            alarming = alarming[~novel]
+        if len(alarming):
+            outcome.events += self.book.take(self._anomalous(outcome, evidence, alarming, clock[alarming]))
+        time = int(batch.time.max(initial=-1))
+        if self._warming:
+            outcome.events += self._warm(batch, time)
+        else:
+            outcome.events += self.drift.observe(verdicts, time)
+        return outcome
+
+    def _anomalous(
+        self, outcome: Outcome, evidence: Evidence, alarming: NDArray[np.int64], clock: NDArray[np.int64]
+    ) -> AnomalousRows:
+        """The alarming records as the book of alerts wants them; what is costly is made when it is asked for."""
+        batch, verdicts, linker = outcome.batch, outcome.verdicts, self.linker
+        context = outcome.arrival.context_of(outcome.rows[alarming])
+        encoding = linker.model.encoding
+        names = [a.name for a in encoding.numeric] + [a.name for a in encoding.schema.coded]
+
+        def why(i: int) -> Explanation:
+            return explain(linker, batch, verdicts, evidence, int(alarming[i]))
+
+        def example(i: int) -> dict[str, float | str | None]:
+            row = int(alarming[i])
+            values = encoding.decode(batch.num[row], batch.code[row])
+            shown: dict[str, float | str | None] = dict(zip(names, values, strict=True))
+            return {**{name: str(column[i]) for name, column in context.items()}, **shown}
+
+        symbols = {a.name: s for s, a in enumerate(encoding.schema.coded)}
+
+        def column(*among: str) -> NDArray[np.object_] | None:
+            for name in among:
+                if name in context:
+                    return context[name]
+                if name in symbols:
+                    values = np.array(["", *encoding.vocabularies[symbols[name]]], object)
+                    return np.asarray(values[batch.code[alarming, symbols[name]]], object)
+            return None
+
+        def symbolic(i: int) -> Mapping[str, str]:
+            return {name: str(value) for name, value in example(i).items() if isinstance(value, str)}
+
+        return AnomalousRows(
+            source_id=batch.source[alarming],
+            seq=batch.seq[alarming],
+            time=batch.time[alarming],
+            clock=clock,
+            cluster=verdicts.cluster[alarming],
+            kind=verdicts.verdict[alarming],
+            label=[linker.labels.name(label) for label in verdicts.label[alarming].tolist()],
+            score=verdicts.score[alarming],
+            source=column("source"),
+            destination=column("destination"),
+            destination_port=column("destination_port"),
+            protocol=column("protocol", "protocol_type"),
+            service=column("service"),
+            explain=why,
+            example=example,
+            attributes=symbolic,
+        )
+
+    def _warm(self, batch: Batch, time: int) -> list[Event]:
+        """Gather records of the site; at the end of the warm-up make the model its own."""
+        self._site.append(Batch(num=batch.num, code=batch.code, time=batch.time))
+        self._warming -= len(batch)
+        if self._warming > 0:
+            return []
+        site = concat(self._site)
+        self._site = []
+        warm = self.config.warmup
+        model = adapt(self.shipped, site, rate=self.config.model.false_alarm_rate, references=warm.references)
+        self.linker = self.linker.adopt(model)
+        self.generation += 1
+        return [
+            Notice(
+                topic="warmup",
+                time=time,
+                key=f"warmup:{self.generation}:{self.linker.tick}",
+                message=f"warmed up on {len(site):,} records of this site: alerts on what is new begin now",
+                facts={"records": len(site), "novel_not_told": self.counters["novel_in_warmup"]},
+            )
+        ]
+
+    # Decisions
+
+    def _apply_due(self) -> tuple[list[Result], list[Event]]:
+        """Apply what counts from the next record on."""
+        results: list[Result] = []
+        events: list[Event] = []
+        while self._due and self._due[0].from_tick <= self.linker.tick:
+            decision = self._due.pop(0)
+            if isinstance(decision, ModelChange):
+                self.linker = self.linker.adopt(decision.model)
+                self.generation += 1
+                self.drift.begin_anew()
+                results.append(Result(number=-1, from_tick=decision.from_tick))
+                continue
+            if isinstance(decision, RuleChange):
+                self.rules.pop(decision.id, None)
+                if decision.rule is not None:
+                    self.rules[decision.id] = decision.rule
+                self._set_rules()
+                results.append(Result(number=-1, from_tick=decision.from_tick))
+                continue
+            before = self.linker
+            self.linker, result = self.answers.apply(decision, self.linker)
+            self.generation += self.linker is not before
+            if self.linker.model.w is not before.model.w:
+                self.drift.begin_anew()  # scores are on another scale now
+            results.append(result)
+            if not result.refused and decision.alert:
+                normal = decision.label in self.linker.labels.normal
+                events += self.book.labelled(decision.alert, normal=normal)
+        return results, events
+
+    def alert_counts(self) -> dict[tuple[str, ...], int]:
+        """For metrics: what the book of alerts has opened, closed and held back, and what is open."""
+        counters = self.book.counters
+        counts: dict[tuple[str, ...], int] = {("open",): self.book.open_count}
+        for kind, by_severity in counters.opened.items():
+            counts |= {("opened", kind, severity): n for severity, n in by_severity.items()}
+        counts |= {("closed", by): n for by, n in counters.closed.items()}
+        counts |= {("suppressed", by): n for by, n in counters.suppressed_alerts.items()}
+        return counts | {("records_suppressed", by): n for by, n in counters.suppressed_records.items()}
+
+    # Restart
+
+    def freeze(self) -> tuple[dict[str, Any], Arrays]:
+        """What is remembered besides the linker and the model: facts for JSON, and arrays."""
+        facts = {
+            "book": self.book.state(),
+            "drift": self.drift.state(),
+            "rules": list(self.rules.values()),
+            "answers": {str(number): done for number, done in self.answers.applied.items()},
+            "pins": self.answers.pins,
+            # A model that is asked for is looked up again in the store after a restart.
+            "due": [
+                {"answer": d} if isinstance(d, Answer) else {"rule": d}
+                for d in self._due
+                if not isinstance(d, ModelChange)
+            ],
+            "counters": dict(self.counters),
+            "generation": self.generation,
+            "warming": self._warming,
+            "clock": self._clock,
+        }
+        arrays: Arrays = {}
+        if self._site:
+            site = concat(self._site)
+            self._site = [site]
+            arrays = {"site.num": site.num, "site.code": site.code, "site.time": site.time}
+        return msgspec.to_builtins(facts), arrays
+
+    def restore(self, facts: dict[str, Any], arrays: Arrays, where: str) -> None:
+        """Go on where a checkpoint was cut; the linker was given to the constructor."""
+        try:
+            state = msgspec.convert(facts, _Facts)
+        except msgspec.ValidationError as error:
+            raise ModelError(f"{where}: {error}") from None
+        self.book.restore(state.book)
+        self.drift.restore(state.drift)
+        self.rules = {rule.id: rule for rule in state.rules}
+        self.answers.applied = {int(number): done for number, done in state.answers.items()}
+        self.answers.pins = state.pins
+        self._due = [d.answer or d.rule for d in state.due if d.answer or d.rule]  # type: ignore[misc]
+        self.counters = Counter(state.counters)
+        self.generation = state.generation
+        self._warming = state.warming
+        self._clock = state.clock
+        if "site.num" in arrays:
+            widths = (len(self.model.encoding.kept), len(self.model.encoding.widths))
+            num, code, time = (arrays[f"site.{name}"] for name in ("num", "code", "time"))
+            if (num.shape[1:], code.shape[1:]) != ((widths[0],), (widths[1],)) or not len(num) == len(code) == len(
+                time
+            ):
+                raise ModelError(f"{where}: the records of the warm-up do not fit the model")
+            self._site = [Batch(num=num, code=code, time=time)]
+        self._set_rules()
+
+
+class _Due(msgspec.Struct):
+    answer: Answer | None = None
+    rule: RuleChange | None = None
+
+
+class _Facts(msgspec.Struct, forbid_unknown_fields=True):
+    book: dict[str, Any]
+    drift: dict[str, Any]
+    rules: list[Suppression]
+    answers: dict[str, Applied]
+    pins: int
+    due: list[_Due]
+    counters: dict[str, int]
+    generation: int
+    warming: int
+    clock: TrafficClock
+
+
+def verdict_lines(outcome: Outcome, which: str) -> bytes:
+    """A line of JSON a record: what was said of it. `which`: all records, or the anomalous ones."""
+    verdicts, batch = outcome.verdicts, outcome.batch
+    rows = np.arange(len(batch)) if which == "all" else np.flatnonzero(verdicts.anomalous)
+    if not len(rows):
+        return b""
+    encode = msgspec.json.Encoder().encode
+    names = [*outcome.labels, "novel"]  # number -2 of labels is novel
+    lines = []
+    label_at = np.where(verdicts.label[rows] < 0, len(names) - 1, verdicts.label[rows])
+    columns = zip(
+        batch.source[rows].tolist(), batch.seq[rows].tolist(), batch.time[rows].tolist(),
+        verdicts.verdict[rows].tolist(), label_at.tolist(), verdicts.score[rows].tolist(),
+        verdicts.cluster[rows].tolist(), rows.tolist(), strict=True,
+    )  # fmt: skip
+    for source, seq, time, verdict, label, score, cluster, row in columns:
+        line = {
+            "record": f"{source}:{seq}",
+            "time": time,
+            "verdict": VERDICTS[verdict],
+            "label": names[label],
+            "score": score if np.isfinite(score) else None,
+            "cluster": cluster,
+            "referent": verdicts.referent(row),
+        }
+        lines.append(encode(line))
+    lines.append(b"")
+    return b"\n".join(lines)
