@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 READY   = $(VENV)/.ready
 
-.PHONY: demo demo-nsl-kdd test test-long check docs format bench captures reproduce lock smoke clean
+.PHONY: demo demo-nsl-kdd models quiet soak test test-long check docs format bench captures reproduce lock smoke clean
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "netclust needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..."; exit 2; }
@@ -54,6 +54,16 @@ PCAP = $(or $(NETCLUST_DATA),../shared/datasets)/pcap
 captures: $(READY)
 	$(BIN)/netclust evaluate capture '$(PCAP)' --labels benchmarks/pcap-labels.csv --schema flow --schema kdd \
 	  --json benchmarks/results/captures.json --picture docs/pictures/captures.svg
+
+# The models that come with netclust, made anew (some minutes; needs NSL-KDD for the weights of `kdd`).
+models: $(READY)
+	$(BIN)/python -m netclust.models.shipped netclust/shipped
+
+# Alerts on benign captures, attack captures and a simulated week; and an hour at twice the rated input.
+quiet: $(READY)
+	$(BIN)/python benchmarks/quiet.py
+soak: $(READY)
+	$(BIN)/python benchmarks/soak.py
 
 # Table 4.1 beside ours, with every peer (half an hour), and the pictures of docs/detection.md.
 NSL_KDD = $(or $(NETCLUST_DATA),../shared/datasets)/nsl-kdd

@@ -44,6 +44,7 @@ from netclust.verdicts import KNOWN_ATTACK, NOVEL
 HERE = Path(__file__).resolve().parent
 HOUR_NS = 3600 * 10**9
 LEAD_NS = HOUR_NS // 2  # of the office's own traffic before a capture's begins: longer than the warm-up
+MAX_HOURS = 30  # of an office: one capture's clock leaps by years
 NO_ATTACK = ("", "normal", "unknown")
 
 
@@ -202,7 +203,7 @@ def captures(models: Sequence[str], settings: Config, folder: Path) -> list[dict
             record_look(f"benchmarks/quiet.py captures, model {name}", looked, rows=2, draws=1)
             for path in paths:
                 first, last = capture_span(path)
-                hours = 2 if last - first < HOUR_NS else 1 + -(-(last - first) // HOUR_NS)
+                hours = 2 if last - first < HOUR_NS else min(1 + -(-(last - first) // HOUR_NS), MAX_HOURS)
                 if hours not in offices:
                     offices[hours] = Path(temporary, f"{hours}.pcap")
                     start = "2024-02-20T10:00:00Z"

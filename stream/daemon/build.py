@@ -110,8 +110,8 @@ def check_config(config: Config) -> Model:
         raise InputError(f"window.partitions: schema {model.encoding.schema.name} has no key attribute, so it is 1")
     if not 0 < config.model.false_alarm_rate < 1:
         raise InputError("model.false_alarm_rate lies between 0 and 1")
-    if config.warmup.records < 0 or not 0 <= config.warmup.references <= config.warmup.records:
-        raise InputError("warmup: records is 0 or more, references at most as many")
+    if config.warmup.records < 0 or (config.warmup.records and config.warmup.references < 2):
+        raise InputError("warmup: records is 0 or more, and references is 2 or more")
     if config.warmup.records and config.warmup.records - config.warmup.references < 100:
         raise InputError("warmup: at least 100 records more than references, to calibrate with")
     if max(len(config.sources), len(config.sinks)) > MAX_NAMES - 2:

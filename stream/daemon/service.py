@@ -280,7 +280,7 @@ class Daemon:
         if kinds - {"capture", "live"}:
             load_kernels(model.encoding.schema)
         if self.detector.warming:
-            adapt(model, model.reference, rate=0.5, references=1)
+            adapt(model, model.reference[np.arange(64) % len(model.reference)], rate=0.5, references=2)
 
     def _open_http(self) -> None:
         self.control = DaemonControl(self, self.store, build.read_token(self.config))

@@ -92,7 +92,7 @@ class Life:
         self.watched.state = state
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(5))
 def test_a_record_is_lost_or_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     monkeypatch.setattr(files, "ROTATION_SECONDS", 0.05)
     life = Life(tmp_path, random.Random(seed))
