@@ -168,10 +168,9 @@ class Detector:
             at = stop
             if at == n and not self._due:
                 break
-        if outcomes and arrival.now >= 0:
-            outcomes[-1].events += self.book.advance(arrival.now)
-        elif arrival.now >= 0 and (closed := self.book.advance(arrival.now)):
-            outcomes.append(self._nothing(arrival, closed))
+        # Traffic time as the records tell it, not as the source has come: that depends on where arrivals are cut.
+        if outcomes:
+            outcomes[-1].events += self.book.advance(self._clock.now)
         return outcomes
 
     def advance(self, now: int, arrival: Arrival) -> Outcome | None:

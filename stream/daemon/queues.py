@@ -1,7 +1,8 @@
 """Bounded queues between the readers, one thread a source, and the one linker.
 
-A source that can wait (a file) waits when its queue is full; one that cannot (an interface, a socket) has its newest
-records dropped and counted, and what it gives is never older than `seconds` when it is linked, so latency is bounded.
+A source that can wait (a file) waits when its queue is full. One that cannot (an interface, a socket) has its newest
+records dropped when it is full, and those that have waited longer than `seconds` when their turn comes: both are
+counted, and what is linked is never older than that, so latency is bounded however slow linking is.
 
 >>> from netclust.datasets.simulate import simulate
 >>> from netclust.stream.sources.base import MemorySource
@@ -85,7 +86,7 @@ class Inbox:
                 if self._abandoned:
                     break
                 self._changed.wait(1.0)
-            if lane.source.sheds and count and (self._abandoned or self._is_late(lane, count)):
+            if lane.source.sheds and count and (self._abandoned or self._is_full(lane, count)):
                 lane.counters["stopped" if self._abandoned else "late"] += count
                 arrival, count = _emptied(arrival), 0
             if self._abandoned:
@@ -96,11 +97,8 @@ class Inbox:
             lane.records += count
             self._changed.notify_all()
 
-    def _is_late(self, lane: Lane, count: int) -> bool:
-        if lane.records + count > self._records and lane.records:
-            return True
-        first = next((a for a in lane.arrivals if len(a.table)), None)
-        return first is not None and time.monotonic() - first.received > self._seconds
+    def _is_full(self, lane: Lane, count: int) -> bool:
+        return lane.records > 0 and lane.records + count > self._records
 
     def get(self, timeout: float) -> tuple[int, Arrival] | None:
         """The next arrival and the number of its source, in turn; None if there is none in time."""
@@ -112,14 +110,25 @@ class Inbox:
                     lane = self.lanes[number]
                     if lane.arrivals and not lane.held:
                         self._turn = number + 1
-                        arrival = lane.arrivals.popleft()
-                        lane.records -= len(arrival.table)
+                        arrival = self._next(lane)
                         self._changed.notify_all()
                         return number, arrival
                 left = limit - time.monotonic()
                 if left <= 0 or self.finished:
                     return None
                 self._changed.wait(left)
+
+    def _next(self, lane: Lane) -> Arrival:
+        """The first that waits; of those that have waited too long, the last, without its records."""
+        while True:
+            arrival = lane.arrivals.popleft()
+            count = len(arrival.table)
+            lane.records -= count
+            if not (lane.source.sheds and count and time.monotonic() - arrival.received > self._seconds):
+                return arrival
+            lane.counters["late"] += count
+            if not lane.arrivals or arrival.state is not None:
+                return _emptied(arrival)
 
     @property
     def finished(self) -> bool:

@@ -368,10 +368,13 @@ class Daemon:
         newest = int(arrival.table.time.max(initial=-1))
         if newest >= 0:
             self._clocks[number] = (newest, time.monotonic())
-        if len(arrival.table) or not self._is_live(number) or number not in self._clocks or arrival.now > newest:
+        if len(arrival.table) or not self._is_live(number):
             return []
-        last, since = self._clocks[number]
-        passed = self.detector.advance(last + int((time.monotonic() - since) * 1e9), arrival)
+        now = arrival.now
+        if number in self._clocks:
+            last, since = self._clocks[number]
+            now = max(now, last + int((time.monotonic() - since) * 1e9))
+        passed = self.detector.advance(now, arrival)
         return [passed] if passed is not None else []
 
     def _is_live(self, number: int) -> bool:

@@ -146,13 +146,17 @@ class LineCutter:
 
 @dataclass(frozen=True)
 class Piece:
-    """Lines of one writer. `fresh`: the first of a file or writer; `closed`: the last, which may lack its line end."""
+    """Lines of one writer. `fresh`: the first of a file or writer; `closed`: the last, which may lack its line end.
+
+    `since`: when the oldest of them was read (time.monotonic()), if it was not now.
+    """
 
     lines: Lines
     writer: int = 0
     where: str = ""
     fresh: bool = False
     closed: bool = False
+    since: float = 0.0
 
 
 NOTHING = Lines(b"", 0, 0)

@@ -221,7 +221,7 @@ class TextSource:
             piece = self.feed.take(TICK_SECONDS / 2)
             received = time.monotonic()
             if piece is not None:
-                yield self._arrival(self._table(piece), received)
+                yield self._arrival(self._table(piece), piece.since or received)
             elif not self.feed.ended:
                 yield self._arrival(None, received)
         self._state_wanted = True

@@ -132,6 +132,7 @@ class _Writer:
         self.connection = connection
         self.cutter = LineCutter()
         self.since = 0.0  # when the oldest line that waits came
+        self.newest = 0.0
         self.fresh = True
         self.gone = False
 
@@ -239,6 +240,7 @@ class SocketFeed:
 
     def _piece(self, writer: _Writer) -> Piece:
         lines = writer.cutter.take(self._max_lines)
+        since, writer.since = writer.since, writer.newest  # what is left came with what was read last
         closed = writer.gone and not writer.cutter.waiting
         if closed:
             self.counters["half_line"] += writer.cutter.rest() is not None
@@ -248,7 +250,7 @@ class SocketFeed:
         self.counters["long_line"] += writer.cutter.long_lines
         writer.cutter.long_lines = 0
         where = f"{self.url} writer {writer.number}"
-        return Piece(lines or NOTHING, writer=writer.number, where=where, fresh=fresh, closed=closed)
+        return Piece(lines or NOTHING, writer=writer.number, where=where, fresh=fresh, closed=closed, since=since)
 
     def _poll(self, timeout: float) -> None:
         if self._selector is None:
@@ -285,8 +287,9 @@ class SocketFeed:
         if not data:
             self._hang_up(writer)
             return
+        writer.newest = time.monotonic()
         if not writer.cutter.waiting:
-            writer.since = time.monotonic()
+            writer.since = writer.newest
         writer.cutter.push(data)
 
     def _hang_up(self, writer: _Writer) -> None:
