@@ -49,7 +49,7 @@ class PinnedDaemon(DaemonProcess):
 
     def start(self, **environment: str) -> PinnedDaemon:
         command = [
-            *self.prefix, *pinned(DAEMON_CORE), sys.executable, "-m", "netclust", "run", "--config", str(self.config),
+            *self.prefix, *pinned(DAEMON_CORE), *first(), sys.executable, "-m", "netclust", "run", "--config", str(self.config),
         ]  # fmt: skip
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -82,6 +82,11 @@ class PinnedDaemon(DaemonProcess):
 def pinned(core: int) -> list[str]:
     """The beginning of a command that stays on a core; none where there is but one."""
     return ["taskset", "-c", str(core)] if (os.cpu_count() or 1) > core else []
+
+
+def first() -> list[str]:
+    """The beginning of a command that comes before others on its core, where that is allowed."""
+    return ["nice", "-n", "-10"] if os.geteuid() == 0 else []
 
 
 def total(sample: Sample, name: str) -> int:
@@ -188,7 +193,7 @@ class Fed:
 def feed(port: int, pools: Mapping[str, Path], plan: Sequence[Phase], writers: int = 3) -> Fed:
     """Feed from the other core until the plan is done."""
     order = {"port": port, "writers": writers, "pools": {n: str(p) for n, p in pools.items()}, "plan": plan}
-    command = [*pinned(OTHER_CORE), sys.executable, str(Path(__file__).with_name("load_feeder.py")), json.dumps(order)]
+    command = [*pinned(OTHER_CORE), *first(), sys.executable, str(Path(__file__).with_name("load_feeder.py")), json.dumps(order)]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     *phases, whole = [json.loads(line) for line in ran.stdout.splitlines()]
     return Fed(whole["sent"], whole["seconds"], phases)

@@ -120,7 +120,7 @@ def of_capture(paths: Sequence[Path], schema: str, labels: Path | None = None) -
 
 def of_records() -> Iterator[Table]:
     """Records of schema kdd, of a day that no shipped model has seen, with attacks."""
-    table = simulate(100_000, seed=6001, day=30, attacks=(*KNOWN, *HELD_BACK), attack_share=0.1).table()
+    table = simulate(100_000, seed=7302, day=40, attacks=(*KNOWN, *HELD_BACK), attack_share=0.1).table()
     for at in range(0, len(table), 8192):
         yield table[at : at + 8192]
 
@@ -143,7 +143,7 @@ def site(models: Sequence[str], settings: Config) -> list[dict[str, Any]]:
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         path, labels = Path(folder, "c.pcap"), Path(folder, "c.csv")
-        simulate_capture(path, labels, hours=24, seed=6001, hosts=30, attacks="all", start="2024-02-06T00:00:00Z")
+        simulate_capture(path, labels, hours=24, seed=7301, hosts=30, attacks="all", start="2024-03-05T00:00:00Z")
         for name in models:
             model = load(name)
             for warmed in (False, True):

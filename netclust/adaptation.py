@@ -148,8 +148,9 @@ def _check(model: Model, site: Batch, rate: float, references: int) -> None:
 
 
 def _judge(model: Model, batch: Batch) -> Verdicts:
-    """Every record against the pinned referents alone, as if there were no root."""
-    return Linker(replace(model, calibration=None, rooted=False), LinkerConfig(referent_window=0)).process(batch)
+    """Every record against the pinned referents alone, as if there were no root; labels are not read."""
+    linker = Linker(replace(model, calibration=None, rooted=False), LinkerConfig(referent_window=0))
+    return linker.process(replace(batch, label=np.full(len(batch), -1, np.int32)))
 
 
 def _self_scores(model: Model, batch: Batch) -> NDArray[np.float32]:

@@ -92,8 +92,8 @@ def _print_one(alert: Alert) -> None:
     if alert.example:
         table("Example record", ["", ""], [[name, _value(value)] for name, value in alert.example.items()])
     for text in (alert.summary, alert.explanation):
-        if text:
-            say(printable(text))
+        for line in text.splitlines():
+            say(printable(line))
     say(f"Answer with: netclust label {alert.id} normal, or attack:NAME")
 
 

@@ -29,8 +29,8 @@ def run(path: Path) -> int:
     """Run the daemon until it is told to stop; its exit code."""
     config = load_config(path)
     daemon = Daemon(config, path=path, log=Log(config.log.format, config.log.level))
-    daemon.open()
     obey_signals(daemon)
+    daemon.open()
     return daemon.run()
 
 

@@ -85,8 +85,8 @@ def run(config: Config, seconds: float | None, keep: bool) -> int:
     daemon = Daemon(config, log=Log(config.log.format, config.log.level))
     timer = None if seconds is None else threading.Timer(seconds, daemon.stop)
     try:
-        daemon.open()
         obey_signals(daemon)
+        daemon.open()
         if timer is not None:
             timer.daemon = True
             timer.start()

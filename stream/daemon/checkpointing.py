@@ -88,7 +88,12 @@ class Checkpointer:
     def cut_now(self, cut: Callable[[], tuple[Cut, list[tuple[str, Any]]]]) -> None:
         """Copy the state and have it written."""
         began = time.perf_counter()
-        made, marks = cut()
+        try:
+            made, marks = cut()
+        except (NetclustError, SinkError, OSError) as error:
+            self._failed(error, time.perf_counter() - began)
+            self._release()
+            return
         pause = time.perf_counter() - began
         self._release()
         with self._wake:
@@ -118,15 +123,18 @@ class Checkpointer:
         try:
             job.cut.facts["sinks"] = await_marks(job.marks)
             written = self.store.write(job.cut)
-        except (NetclustError, SinkError, OSError) as error:
-            self.failures += 1
-            self._telemetry.checkpointed(False, seconds=time.perf_counter() - began, pause=job.pause)
-            self._log.error("checkpoint failed", why=str(error))
+        except Exception as error:  # the thread must not die: without it there is never a checkpoint again
+            self._failed(error, job.pause, time.perf_counter() - began)
             return None
         seconds = time.perf_counter() - began
         self._telemetry.checkpointed(True, seconds=seconds, size=written.bytes, pause=job.pause)
         self._log.debug("checkpoint written", bytes=written.bytes, seconds=round(seconds, 3), pause=round(job.pause, 4))
         return written
+
+    def _failed(self, error: Exception, pause: float, seconds: float = 0.0) -> None:
+        self.failures += 1
+        self._telemetry.checkpointed(False, seconds=seconds, pause=pause)
+        self._log.error("checkpoint failed", why=str(error) or type(error).__name__)
 
     def wait(self, seconds: float) -> bool:
         """Wait until what was cut is written; whether it is."""

@@ -163,7 +163,6 @@ class DaemonConfig(_Section, frozen=True, kw_only=True):
     stop_seconds: float = 20.0  # drain within it
     queue_records: int = 16_384
     queue_seconds: float = 0.5  # what has waited longer is shed, from a source that sheds
-    batch_records: int = 8192
 
 
 class LogConfig(_Section, frozen=True, kw_only=True):

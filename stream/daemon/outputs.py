@@ -19,19 +19,32 @@ from netclust.stream.telemetry import Telemetry
 MAX_HELD_BYTES = 16 << 20
 """Verdict lines that a full disk refused, kept to be tried again; what is beyond is counted and lost."""
 SYNC_SECONDS = 15.0
+REOPEN_SECONDS = 5.0
+"""A log that could not be reopened is tried again this often."""
 
 
 class VerdictLines:
-    """The log of verdicts, written between batches; a disk that refuses does not stop it."""
+    """The log of verdicts, written between batches; a disk that refuses does not stop it.
 
-    def __init__(self, path: str) -> None:
+    What is not written yet is in `held`: a checkpoint keeps it.
+    """
+
+    def __init__(self, path: str, held: bytes = b"") -> None:
         self.log = VerdictLog(path)
         self.counters: Counter[str] = Counter()
         self.trouble = ""
-        self._held = bytearray()
+        self._held = bytearray(held)
+        self._reopen_at: float | None = None  # when to try again
+
+    @property
+    def held(self) -> bytes:
+        """Lines that wait."""
+        return bytes(self._held)
 
     def write(self, lines: bytes) -> None:
         """Append lines, or keep them for later."""
+        if self._reopen_at is not None and time.monotonic() >= self._reopen_at:
+            self.reopen()
         if not lines and not self._held:
             return
         if len(self._held) + len(lines) > MAX_HELD_BYTES:
@@ -46,7 +59,19 @@ class VerdictLines:
             return
         self.counters["delivered"] += self._held.count(b"\n")
         self._held.clear()
-        self.trouble = ""
+        if self._reopen_at is None:
+            self.trouble = ""
+
+    def reopen(self) -> None:
+        """It was rotated away. Where no new one can be made, the old one stays in use and it is tried again."""
+        try:
+            self.log.reopen()
+        except SinkError as error:
+            self.trouble = str(error)
+            self.counters["errors"] += 1
+            self._reopen_at = time.monotonic() + REOPEN_SECONDS
+        else:
+            self.trouble, self._reopen_at = "", None
 
 
 class Outputs:
@@ -82,9 +107,9 @@ class Outputs:
         runner.close(seconds)
         self._telemetry.remove_sink(name)
 
-    def open_verdicts(self, path: str, facts: Facts | None) -> None:
-        """Begin the log of verdicts."""
-        self.verdicts = lines = VerdictLines(path)
+    def open_verdicts(self, path: str, facts: Facts | None, held: bytes = b"") -> None:
+        """Begin the log of verdicts; `held` was not written when `facts` were noted."""
+        self.verdicts = lines = VerdictLines(path, held)
         lines.log.open(facts)
         self._telemetry.add_sink("verdicts", counters=lambda: dict(lines.counters), gauges=dict)
 
@@ -103,7 +128,7 @@ class Outputs:
         for runner in self.runners.values():
             runner.reopen()
         if self.verdicts is not None:
-            self.verdicts.log.reopen()
+            self.verdicts.reopen()
 
     def troubles(self) -> dict[str, str]:
         """What does not work now, by sink."""

@@ -44,6 +44,8 @@ Phase = Literal["starting", "running", "stopping", "stopped"]
 HEARTBEAT_SECONDS = 5.0
 MAX_CLUSTERS_TOLD = 4096
 """At a heartbeat the store hears of so many clusters, the newest."""
+HELD = "verdicts.held"
+"""Under this name a checkpoint has lines that the log of verdicts did not take."""
 FIXED = ("sources", "window", "daemon", "http", "store", "verdicts", "warmup")
 """Sections that a reload cannot change: they need a restart."""
 
@@ -112,7 +114,8 @@ class Daemon:
         self._undo.callback(lambda: self.outputs.close(1.0))
         self._open_sinks(facts.get("sinks", {}))
         if self.config.verdicts.path:
-            self.outputs.open_verdicts(self.config.verdicts.path, facts.get("verdicts"))
+            held = b"" if loaded is None else loaded.arrays.get(HELD, np.zeros(0, np.uint8)).tobytes()
+            self.outputs.open_verdicts(self.config.verdicts.path, facts.get("verdicts"), held)
         self.decisions = Decisions(
             self.store, self.detector, self.telemetry, self.log, shelf=self.shelf,
             label_seq=int(facts.get("label_seq", 0)), rollback=int(facts.get("rollback", 0)),
@@ -486,6 +489,7 @@ class Daemon:
                 "verdicts": None if lines is None else lines.log.facts(),
             },
             arrays={
+                **({HELD: np.frombuffer(lines.held, np.uint8)} if lines is not None and lines.held else {}),
                 **{f"detector.{name}": array for name, array in arrays.items()},
                 **{
                     f"source.{name}.{key}": array

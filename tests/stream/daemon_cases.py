@@ -16,7 +16,7 @@ from daemon_process import DaemonProcess
 
 from netclust.datasets.simulate import HELD_BACK, simulate
 
-CHECKPOINT_SECONDS = 0.3
+CHECKPOINT_SECONDS = 0.2
 
 
 class Settled(DaemonProcess):

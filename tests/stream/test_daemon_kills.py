@@ -14,7 +14,8 @@ from daemon_process import DaemonProcess
 from netclust.datasets.capture_simulator import simulate_capture
 from netclust.datasets.simulate import simulate
 
-KILLS = 200 if os.environ.get("NETCLUST_LONG") else 8
+LONG = bool(os.environ.get("NETCLUST_LONG"))
+KILLS = 200 if LONG else 8
 
 
 def configuration(folder: Path, source: str) -> str:
@@ -58,6 +59,7 @@ def killed_run(folder: Path, source: str, kills: int, seed: int) -> tuple[bytes,
                 time.sleep(rng.random() * 0.05)
             if daemon.process.poll() is None:
                 daemon.kill()
+            if daemon.process.returncode < 0:  # also by a HUP so early that nothing could catch it
                 done += 1
                 continue
         assert daemon.wait() == 0, daemon.text()[-3000:]
@@ -67,14 +69,14 @@ def killed_run(folder: Path, source: str, kills: int, seed: int) -> tuple[bytes,
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("kills")
-    simulate_capture(folder / "day.pcap", labels=folder / "day.csv", hours=1.0, seed=5, attacks="all")
+    simulate_capture(folder / "day.pcap", labels=folder / "day.csv", hours=6.0 if LONG else 1.0, seed=5, attacks="all")
     return folder / "day.pcap"
 
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("kills") / "day.txt"
-    simulate(60_000, seed=6).write(path)
+    simulate(400_000 if LONG else 60_000, seed=6).write(path)
     return path
 
 

@@ -54,10 +54,10 @@ def test_full_disk(small_disk: Path, tmp_path: Path) -> None:
         running.ready()
         running.until(lambda: running.judged() == 500)
         ballast = fill(small_disk)
-        append(feed, attack_lines(tmp_path, 1500, seed=2))
-        running.until(lambda: running.judged() == 2000, "verdicts on a full disk")
         running.until(lambda: running.total("netclust_checkpoints_total", result="failed") >= 2, "failures")
         assert "No space left" in running.text()
+        append(feed, attack_lines(tmp_path, 1500, seed=2))
+        running.until(lambda: running.judged() == 2000, "verdicts on a full disk")
         assert running.get("/healthz")[0] == 200
         append(feed, attack_lines(tmp_path, 100, seed=3))
         running.until(lambda: running.judged() == 2100, "more verdicts")

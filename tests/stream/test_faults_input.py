@@ -1,0 +1,227 @@
+"""Faults of input: garbage, half records, endless lines, clocks that jump, interfaces that vanish."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from daemon_cases import Settled, append, attack_lines, each_once, followed, jsonl, lines_of, records
+from daemon_process import free_port
+from namespaces import Link, inside, ip, joined_or_skip
+from test_sources_live import make_again
+
+link = pytest.fixture(joined_or_skip)
+
+PATIENT = "queue_seconds = 60\nqueue_records = 1000000\n"
+"""Nothing is shed, however slow the machine is."""
+
+
+def send(port: int, *parts: bytes) -> None:
+    """A writer that comes, writes and goes; who listens may hang up on it."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as writer:
+        for part in parts:
+            writer.sendall(part)
+
+
+def peak_kilobytes(daemon: Settled) -> int:
+    """The most memory that it ever used."""
+    assert daemon.process is not None
+    status = Path(f"/proc/{daemon.process.pid}/status").read_text()
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")))
+
+
+def garbage(seed: int) -> bytes:
+    """Bytes of every kind: random ones, long ones without an end, commas and numbers that are no records."""
+    rng = random.Random(seed)
+    almost = b"\n".join(b",".join(b"%d" % rng.randrange(1 << 70) for _ in range(41)) for _ in range(50))
+    return rng.randbytes(200_000) + almost + b"\n" + rng.randbytes(3 << 20).replace(b"\n", b"") + b"\0\xff\n{}\n"
+
+
+def test_garbage_on_the_socket(tmp_path: Path) -> None:
+    """What a good writer sends beside it is judged to the last record, and the garbage is counted."""
+    port = free_port()
+    lines = attack_lines(tmp_path, 3000).splitlines(keepends=True)
+    with Settled(tmp_path / "run", records(f"tcp://127.0.0.1:{port}"), daemon=PATIENT) as running:
+        running.ready()
+        spoilers = [threading.Thread(target=send, args=(port, garbage(k), b"and half a")) for k in range(6)]
+        good = [threading.Thread(target=send, args=(port, *lines[k::3])) for k in range(3)]
+        for writer in (*spoilers, *good):
+            writer.start()
+        for writer in (*spoilers, *good):
+            writer.join()
+        running.until(lambda: running.judged() == 3000, "the good records")
+        assert running.total("netclust_input_errors_total") >= 6
+        assert running.total("netclust_records_shed_total") == 0
+        send(port, *lines[:10])
+        running.until(lambda: running.judged() == 3010, "a writer that comes later")
+        assert running.stop() == 0
+    assert len(running.verdicts()) == 3010
+    assert "Traceback" not in running.text()
+
+
+def test_a_half_written_record(tmp_path: Path) -> None:
+    """It is judged once it is whole, also over a restart; a socket closed in the middle of one gives none."""
+    port, feed = free_port(), tmp_path / "feed.txt"
+    lines = attack_lines(tmp_path, 30).splitlines(keepends=True)
+    feed.write_bytes(b"".join(lines[:10]) + lines[10][:40])
+    sources = f'{followed(feed)}[[source]]\nkind = "records"\nname = "net"\npath = "tcp://127.0.0.1:{port}"\n'
+    running = Settled(tmp_path / "run", sources, daemon=PATIENT)
+    with running:
+        running.ready()
+        running.until(lambda: running.judged() == 10)
+        send(port, lines[0], lines[1], lines[2][:-10])
+        running.until(lambda: running.total("netclust_input_errors_total", reason="half_line") == 1, "half a line")
+        append(feed, lines[10][40:] + lines[11] + lines[12][:50])
+        running.until(lambda: running.judged() == 14)
+        assert running.stop() == 0
+    with running:
+        running.ready()
+        append(feed, lines[12][50:] + lines[13])
+        running.until(lambda: running.judged() == 2, "the record that was completed")
+        assert running.total("netclust_input_errors_total", source="in") == 0
+        assert running.stop() == 0
+    seen = sorted(line["record"] for line in running.verdicts())
+    assert seen == sorted([f"0:{seq}" for seq in range(14)] + ["1:0", "1:1"])
+
+
+@pytest.mark.parametrize("megabytes", [64, pytest.param(1024, marks=pytest.mark.long)])
+def test_a_1_gb_line(megabytes: int, tmp_path: Path) -> None:
+    """In a file and on a socket: it costs no memory, and the records behind it are judged."""
+    port, feed = free_port(), tmp_path / "feed.txt"
+    lines = attack_lines(tmp_path, 100)
+    feed.write_bytes(lines)
+    sources = f'{followed(feed)}[[source]]\nkind = "records"\nname = "net"\npath = "tcp://127.0.0.1:{port}"\n'
+    with Settled(tmp_path / "run", sources, daemon=PATIENT) as running:
+        running.ready()
+        send(port, lines)
+        running.until(lambda: running.judged() == 200)
+        before = peak_kilobytes(running)
+        piece = b"0123456789,tcp,," * 65536
+        for _ in range(megabytes):
+            append(feed, piece)
+        append(feed, b"\n" + lines)
+        send(port, *[piece] * megabytes, b"\n" + lines)
+        running.until(lambda: running.judged() == 400, "what is behind the line")
+        assert running.total("netclust_input_errors_total", reason="long_line") == 2
+        assert peak_kilobytes(running) - before < 32 << 10
+        assert running.stop() == 0
+
+
+def connection(number: int, seconds: float) -> str:
+    """A line of Zeek's log: somebody looks through the ports of a host."""
+    return json.dumps({
+        "ts": seconds, "uid": f"C{number}", "id.orig_h": "10.0.0.66", "id.orig_p": 40000 + number % 20000,
+        "id.resp_h": "10.0.0.9", "id.resp_p": 1 + number, "proto": "tcp", "duration": 0.001, "orig_bytes": 0,
+        "resp_bytes": 0, "conn_state": "REJ", "missed_bytes": 0, "history": "Sr", "orig_pkts": 1,
+        "orig_ip_bytes": 60, "resp_pkts": 1, "resp_ip_bytes": 40,
+    }) + "\n"  # fmt: skip
+
+
+STEPPING_CLOCK = """
+import time
+real, real_ns, since = time.time, time.time_ns, time.monotonic()
+def shift():
+    # Two hours back and forth, every half second.
+    return (0, 7200, -7200)[int((time.monotonic() - since) / 0.5) % 3]
+time.time = lambda: real() + shift()
+time.time_ns = lambda: real_ns() + shift() * 10**9
+"""
+
+
+def test_a_clock_step(tmp_path: Path) -> None:
+    """Times of records and the daemon's own wall clock jump by hours: nothing stops, nothing is told thousand-fold."""
+    log, alerts = tmp_path / "conn.log", tmp_path / "alerts.jsonl"
+    (tmp_path / "clock").mkdir()
+    (tmp_path / "clock" / "sitecustomize.py").write_text(STEPPING_CLOCK)
+    source = f'[[source]]\nkind = "zeek"\nname = "in"\npath = "{log}"\nfollow = true\n'
+    start, number = 1.7e9, 0
+    log.write_bytes(b"")
+    running = Settled(tmp_path / "run", source, more=jsonl(alerts))
+    running.start(PYTHONPATH=str(tmp_path / "clock"))
+    try:
+        running.ready()
+        for shift in (0, 5 * 3600, -3 * 3600, 0, 86400, 60):
+            rows = [connection(number + k, start + shift + k * 0.01) for k in range(300)]
+            append(log, "".join(rows).encode())
+            number += 300
+            running.until(lambda n=number: running.judged() == n, "verdicts")
+            good = running.total("netclust_checkpoints_total", result="ok")
+            running.until(lambda g=good: running.total("netclust_checkpoints_total", result="ok") > g, "checkpoints")
+            assert running.get("/healthz")[0] == 200
+        assert running.total("netclust_checkpoints_total", result="failed") == 0
+        assert 0 <= running.metrics()["netclust_checkpoint_age_seconds"] < 60
+        assert running.total("netclust_verdict_latency_seconds_bucket", le="10.0") == number
+        assert running.stop() == 0
+    finally:
+        running.__exit__()
+    assert each_once(running, number)
+    assert 1 <= len({line["netclust"]["alert"]["id"] for line in lines_of(alerts)}) <= 20
+
+
+@contextmanager
+def in_namespace(running: Settled, namespace: str, folder: Path) -> Iterator[Settled]:
+    """Start it with the interfaces of a namespace; `folder` must be open to the user that it becomes."""
+    inside(namespace, running.start)
+    try:
+        yield running
+    finally:
+        running.__exit__()
+
+
+def inside_get(running: Settled, namespace: str, reason: str) -> float:
+    return inside(namespace, lambda: running.total("netclust_source_events_total", reason=reason))
+
+
+def test_a_vanished_interface(link: Link, open_folder: Path) -> None:
+    """It is waited for, the metric tells, and it is watched again by a daemon that is no longer root."""
+    source = '[[source]]\nkind = "live"\nname = "wire"\ninterfaces = ["vb"]\nbpf = "udp"\n'
+    running = Settled(open_folder / "run", source, more="[log]\nlevel = 'debug'\n")
+
+    def packets() -> float:
+        return inside(link.b, lambda: running.total("netclust_packets_total"))
+
+    def up() -> float:
+        return inside(link.b, lambda: running.total("netclust_source_up", source="wire"))
+
+    def patiently(reached: object) -> None:
+        running.until(reached, "the interface")  # type: ignore[arg-type]
+
+    with in_namespace(running, link.b, open_folder):
+        patiently(lambda: inside(link.b, lambda: running.get("/readyz")[0]) == 200)
+        link.send(3)
+        patiently(lambda: packets() == 4)
+        ip("-n", link.b, "link", "del", "vb")
+        patiently(lambda: up() == 0)
+        assert inside(link.b, lambda: running.get("/healthz")[0]) == 200
+        assert "vb" in inside(link.b, running.status)["sources"]["wire"]["trouble"]
+        make_again(link)
+        patiently(lambda: up() == 1)
+        link.send(5)
+        patiently(lambda: packets() == 10)
+        assert inside_get(running, link.b, "interface_lost") == 1
+        checkpoints = inside(link.b, lambda: running.total("netclust_checkpoints_total", result="ok"))
+        patiently(lambda: inside(link.b, lambda: running.total("netclust_checkpoints_total", result="ok")) > checkpoints)
+        running.signal(signal.SIGTERM)
+        assert running.wait(30) == 0
+    assert "gave up root" in running.text()
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that any user may enter: pytest's own are for one user alone."""
+    import shutil
+    import tempfile
+
+    folder = Path(tempfile.mkdtemp(prefix="netclust-test-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
