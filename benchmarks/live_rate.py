@@ -66,7 +66,7 @@ def main() -> None:
 
 def measure(link: Link, path: Path, consume: Consumer = len) -> dict[str, Any]:
     """Every rate once; `consume` is what is done with a block, in the thread that captures."""
-    packets = _replayed(link, path, ["--pps", "10000", "--limit", "1000000"])["sent"]
+    packets = replayed(link, path, ["--pps", "10000", "--limit", "1000000"])["sent"]
     rows = [replay(link, path, packets, rate, consume) for rate in RATES]
     whole = [row for row in rows if row["kernel_drops"] == 0 and row["received"] == row["sent"]]
     best = max(whole, key=lambda row: float(row["pps"]), default=None)
@@ -81,7 +81,7 @@ def replay(link: Link, path: Path, packets: int, rate: int, consume: Consumer) -
     with inside(link.b, lambda: LiveCapture(["vb"])) as capture:
 
         def send() -> None:
-            sender.update(_replayed(link, path, [*speed, "--preload-pcap", "--loop", str(loops)]))
+            sender.update(replayed(link, path, [*speed, "--preload-pcap", "--loop", str(loops)]))
 
         thread = threading.Thread(target=send)
         received = quiet = 0
@@ -107,7 +107,7 @@ def replay(link: Link, path: Path, packets: int, rate: int, consume: Consumer) -
     }
 
 
-def _replayed(link: Link, path: Path, flags: list[str]) -> dict[str, Any]:
+def replayed(link: Link, path: Path, flags: list[str]) -> dict[str, Any]:
     """Run tcpreplay; what it says that it sent."""
     command = ["ip", "netns", "exec", link.a, "tcpreplay", "-i", "va", *flags, str(path)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -31,25 +31,26 @@ Phase = tuple[float, float, str]
 
 
 class PinnedDaemon(DaemonProcess):
-    """`netclust run`, all its threads on one core. Settings are the defaults, except for where things are."""
+    """`netclust run`, all its threads on one core, with defaults: `settings` are more of [daemon], a line each."""
 
-    def __init__(self, folder: Path, source: str, more: str = "", prefix: Sequence[str] = ()) -> None:
+    def __init__(self, folder: Path, source: str, settings: str = "", prefix: Sequence[str] = ()) -> None:
         self.prefix = list(prefix)
         self.feed_port = free_port()
-        self._source, self._more = source, more
+        self._source, self._settings = source, settings
         super().__init__(folder, "")
 
     def write(self, config: str) -> None:
         folder = self.folder
         self.config.write_text(
-            f'[daemon]\nstate_dir = "{folder}/state"\n[http]\nlisten = "127.0.0.1:{self.port}"\n'
+            f'[daemon]\nstate_dir = "{folder}/state"\n{self._settings}[http]\nlisten = "127.0.0.1:{self.port}"\n'
             f'[[sink]]\nkind = "jsonl"\npath = "{folder}/alerts.jsonl"\n'
-            f"{self._source.format(port=self.feed_port)}\n{self._more}\n"
+            f"{self._source.format(port=self.feed_port)}\n"
         )
 
     def start(self, **environment: str) -> PinnedDaemon:
         command = [
-            *self.prefix, *pinned(DAEMON_CORE), *first(), sys.executable, "-m", "netclust", "run", "--config", str(self.config),
+            *self.prefix, *pinned(DAEMON_CORE), *first(),
+            sys.executable, "-m", "netclust", "run", "--config", str(self.config),
         ]  # fmt: skip
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -60,12 +61,18 @@ class PinnedDaemon(DaemonProcess):
     @property
     def pid(self) -> int:
         """Of the daemon itself: what is before it in the command replaces itself by it."""
-        assert self.process is not None
+        if self.process is None:
+            raise RuntimeError("it was not started")
         return self.process.pid
 
     def rss(self) -> int:
         """Resident bytes."""
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def peak_rss(self) -> int:
+        """The most that was resident."""
+        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024
 
     def cpu_seconds(self) -> float:
         """Used by all threads."""
@@ -193,7 +200,13 @@ class Fed:
 def feed(port: int, pools: Mapping[str, Path], plan: Sequence[Phase], writers: int = 3) -> Fed:
     """Feed from the other core until the plan is done."""
     order = {"port": port, "writers": writers, "pools": {n: str(p) for n, p in pools.items()}, "plan": plan}
-    command = [*pinned(OTHER_CORE), *first(), sys.executable, str(Path(__file__).with_name("load_feeder.py")), json.dumps(order)]
+    command = [
+        *pinned(OTHER_CORE),
+        *first(),
+        sys.executable,
+        str(Path(__file__).with_name("load_feeder.py")),
+        json.dumps(order),
+    ]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     *phases, whole = [json.loads(line) for line in ran.stdout.splitlines()]
     return Fed(whole["sent"], whole["seconds"], phases)
@@ -206,7 +219,9 @@ def make_pools(folder: Path, records: int = 50_000, days: int = 4) -> dict[str, 
         "mixed": lambda day: simulate(records, seed=12, day=day, attacks=(*KNOWN, *HELD_BACK), attack_share=0.2),
         "flood": lambda day: simulate(records, seed=13, day=day, attacks=FLOODS, attack_share=0.9),
     }
-    return {name: _write(folder / f"{name}.txt", (make(day) for day in range(days)), name) for name, make in made.items()}
+    return {
+        name: _write(folder / f"{name}.txt", (make(day) for day in range(days)), name) for name, make in made.items()
+    }
 
 
 def _write(path: Path, streams: Iterator[Any], name: str) -> Path:

@@ -39,7 +39,10 @@ KIND = "netclust.linker"
 
 @dataclass(frozen=True, eq=False)
 class Frozen:
-    """A copy of a linker's state at an arrival number. `since` is that of the snapshot it goes with, None if whole."""
+    """A linker's state at an arrival number. `since` is that of the snapshot it goes with, None if whole.
+
+    As long as this lives, its arrays do not change; some are views of the linker's own.
+    """
 
     arrays: Arrays
     header: dict[str, Any]
@@ -91,7 +94,10 @@ def freeze(linker: Linker, since: int | None = None) -> Frozen:
     }
     if since is not None:
         header["since"] = since
-    return Frozen(arrays, header, linker.tick, since)
+    frozen = Frozen(arrays, header, linker.tick, since)
+    for part in linker._parts:
+        part.lent_to.add(frozen)
+    return frozen
 
 
 def thaw(model: Model, snapshot: bytes, where: str, base: bytes | None) -> Linker:
@@ -166,7 +172,7 @@ def adopt(old: Linker, model: Model) -> Linker:
         getattr(linker._refs, name)[:known] = getattr(old._refs, name)
     linker._parts = old._parts
     for part in linker._parts:
-        part.window.unary[:] = unary_parts(part.window.code, model.scorer)
+        part.window = part.window._replace(unary=unary_parts(part.window.code, model.scorer))  # the old may be lent
     return linker
 
 

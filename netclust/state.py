@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,7 @@ class PartitionState:
     window: kernels.Window
     clusters: kernels.Clusters
     cursor: NDArray[np.int64]
+    lent_to: WeakSet[Any] = field(default_factory=WeakSet)  # those that look at settled columns in the buffer
 
     @property
     def live(self) -> slice:
@@ -36,8 +39,12 @@ class PartitionState:
         """How many records can be appended, after the live members were moved to the front if there was no room."""
         capacity, live = len(self.window.label), self.live
         if live.stop == capacity:
-            for array in self.window:
-                array[..., : live.stop - live.start] = array[..., live].copy()
+            old, lent = self.window, len(self.lent_to) > 0
+            if lent:  # the old buffer stays as it is for them
+                self.window, self.lent_to = kernels.Window(*(np.zeros_like(array) for array in old)), WeakSet()
+            for array, before in zip(self.window, old, strict=True):
+                members = before[..., live]
+                array[..., : live.stop - live.start] = members if lent else members.copy()
             self.cursor[kernels.START], self.cursor[kernels.END] = 0, live.stop - live.start
         return capacity - int(self.cursor[kernels.END])
 
@@ -125,7 +132,8 @@ SETTLED = ("num", "code", "unary", "truth", "cluster", "slot", "tick", "time", "
 def partition_arrays(state: PartitionState, p: int, since: int | None = None) -> Arrays:
     """What a snapshot keeps of a partition: live members, summaries in use, cursors.
 
-    With `since`, an arrival number: what is settled of older members is left out.
+    With `since`, an arrival number: what is settled of older members is left out. Settled columns are views: a copy of
+    a large window takes long, and nothing changes in them while the partition is `lent_to` somebody.
     """
     live = state.live
     cursor = state.cursor.copy()
@@ -133,7 +141,7 @@ def partition_arrays(state: PartitionState, p: int, since: int | None = None) ->
     arrays: Arrays = {f"{p}.cursor": cursor}
     new = live if since is None else slice(live.start + int(np.searchsorted(state.window.tick[live], since)), live.stop)
     for name, array in state.window._asdict().items():
-        arrays[f"{p}.window.{name}"] = array[..., new if name in SETTLED else live].copy()
+        arrays[f"{p}.window.{name}"] = array[..., new] if name in SETTLED else array[..., live].copy()
     in_use = int(np.flatnonzero(state.clusters.ident >= 0)[-1]) + 1 if (state.clusters.ident >= 0).any() else 0
     for name, array in state.clusters._asdict().items():
         arrays[f"{p}.clusters.{name}"] = array[:in_use].copy()

@@ -32,6 +32,7 @@ import msgspec
 import numpy as np
 
 from netclust.errors import InputError
+from netclust.labels import NOVEL_NAME
 from netclust.stream.alert_episode import (
     HIGHEST,
     NEVER,
@@ -41,7 +42,7 @@ from netclust.stream.alert_episode import (
     alert_of,
     texts,
 )
-from netclust.stream.alert_events import Alert, AlertEvent, ClosedBy, Kind
+from netclust.stream.alert_events import Alert, AlertEvent, ClosedBy
 from netclust.stream.alert_groups import Group, Groups, Place
 from netclust.stream.alert_limits import Closed, Counters, count_in
 from netclust.stream.alert_summary import RATE_LIMIT
@@ -136,16 +137,18 @@ class AlertBook:
         clocks = rows.clock if rows.clock is not None else self._clock.run(rows.time)
         names = {cluster: str(cluster) for cluster in set(rows.cluster.tolist())}
         scores = np.clip(np.nan_to_num(rows.score.astype(np.float64), nan=0.0, posinf=HIGHEST), 0.0, HIGHEST)
+        sources, destinations = texts(rows.source, n), texts(rows.destination, n)
         columns = zip(
             count(),
-            self._groups.of_rows(rows.kind.tolist(), rows.label),
+            self._groups.of_rows(rows.label, sources, destinations),
+            rows.label,
             clocks.tolist(),
             rows.time.tolist(),
             zip(rows.source_id.tolist(), rows.seq.tolist(), strict=True),
             [names[cluster] for cluster in rows.cluster.tolist()],
             scores.tolist(),
-            texts(rows.source, n),
-            texts(rows.destination, n),
+            sources,
+            destinations,
             texts(rows.destination_port, n),
             texts(rows.protocol, n),
             texts(rows.service, n),
@@ -154,14 +157,28 @@ class AlertBook:
         now, due = self._teller.now, self._due()
         episode: Episode | None = None  # of the record before, if the next one like it surely joins it too
         before: tuple[Group | None, str, str, str] = (None, "", "", "")
-        for i, group, clock, time, record, cluster, score, source, destination, port, protocol, service in columns:
+        for (
+            i,
+            group,
+            label,
+            clock,
+            time,
+            record,
+            cluster,
+            score,
+            source,
+            destination,
+            port,
+            protocol,
+            service,
+        ) in columns:
             if clock != now:
                 back = self._move(clock) < now
                 now = self._teller.now
                 if now > due or back:
                     self._close_quiet(events)
                     due, episode = self._due(), None
-            if rules is not None and self._hidden(rows, i, group.label, source, destination, port, cluster):
+            if rules is not None and self._hidden(rows, i, label, source, destination, port, cluster):
                 continue
             here = (group, source, destination, "" if source or destination else cluster)
             if episode is None or here != before:
@@ -170,7 +187,7 @@ class AlertBook:
                     place = group.place(source, destination, cluster)
                     episode = group.many if place.role == "many" else None
                     if episode is None:
-                        episode = self._made(rows, i, group.kind, group.label, place, events)
+                        episode = self._made(rows, i, label, place, events, group.name)
                         group.enter(episode)
                         due = min(due, now + self._teller.quiet)
                 self._open.move_to_end(episode.id)
@@ -201,6 +218,10 @@ class AlertBook:
                     counts[port] += 1
                 else:
                     episode.ports.miss(port, 1, budget)
+            if label in (counts := episode.labels.counts):
+                counts[label] += 1
+            else:
+                episode.labels.miss(label, 1, budget)
             if cluster in (counts := episode.clusters.counts):
                 counts[cluster] += 1
             else:
@@ -287,7 +308,7 @@ class AlertBook:
         return rule is not None
 
     def _made(
-        self, rows: AnomalousRows, i: int, kind: Kind, label: str, place: Place, events: list[AlertEvent]
+        self, rows: AnomalousRows, i: int, label: str, place: Place, events: list[AlertEvent], group: str = ""
     ) -> Episode:
         """A new episode, among the open ones; if there are too many, the one that is quiet longest goes."""
         while len(self._open) >= max(self.config.max_open, 2):
@@ -296,14 +317,15 @@ class AlertBook:
         source_id = int(rows.source_id[i])
         record = f"{source_id}:{rows.seq[i]}"
         episode = Episode(
-            id="a-" + blake2b(f"{record} {kind} {label}".encode(errors="replace"), digest_size=6).hexdigest(),
-            kind=kind,
+            id="a-" + blake2b(f"{record} {place.role} {label}".encode(errors="replace"), digest_size=6).hexdigest(),
+            kind="novel" if label == NOVEL_NAME else "known_attack",
             label=label,
             entity=place.entity,
             entity_kind=place.entity_kind,
             source=self.source_names[source_id] if source_id < len(self.source_names) else "",
             first_record=record,
             role=place.role,
+            group=group,
             victim=place.victim,
             activity=self._teller.now,
         )
@@ -319,7 +341,7 @@ class AlertBook:
         total = self._overflow
         if total is None:
             place = Place("overflow", "cluster", RATE_LIMIT)
-            total = self._overflow = self._made(rows, i, episode.kind, RATE_LIMIT, place, events)
+            total = self._overflow = self._made(rows, i, RATE_LIMIT, place, events)
             total.first_seen = episode.first_seen
             total.explanation = (
                 f"More than {self.config.max_per_hour} alerts in an hour: those beyond are counted here."
@@ -354,11 +376,11 @@ class AlertBook:
         if episode.role == "overflow":
             self._overflow = None
         else:
-            self._groups.of(episode.kind, episode.label).leave(episode)
+            self._groups.of(episode.group).leave(episode)
         self._teller.end(episode, by, clock, events)
         if episode.held == "rate_limit" and self._overflow is not None:
             self._add_up(self._overflow, episode)
-        for tally in (episode.sources, episode.destinations, episode.ports, episode.clusters):
+        for tally in (episode.sources, episode.destinations, episode.ports, episode.clusters, episode.labels):
             tally.release(self._budget)
 
     def state(self) -> dict[str, Any]:
@@ -393,6 +415,6 @@ class AlertBook:
             if episode.role == "overflow":
                 self._overflow = episode
             else:
-                self._groups.of(episode.kind, episode.label).enter(episode)
-            for tally in (episode.sources, episode.destinations, episode.ports, episode.clusters):
+                self._groups.of(episode.group).enter(episode)
+            for tally in (episode.sources, episode.destinations, episode.ports, episode.clusters, episode.labels):
                 self._budget.left -= len(tally.seen or ())

@@ -91,6 +91,7 @@ class Episode(msgspec.Struct, kw_only=True):
     source: str
     first_record: str
     role: Role = "single"
+    group: str = ""  # of records without addresses: what they are taken for
     victim: str = ""
     records: int = 0
     first_seen: int = -1
@@ -103,6 +104,7 @@ class Episode(msgspec.Struct, kw_only=True):
     destinations: Tally = msgspec.field(default_factory=Tally)
     ports: Tally = msgspec.field(default_factory=Tally)
     clusters: Tally = msgspec.field(default_factory=Tally)
+    labels: Tally = msgspec.field(default_factory=Tally)  # `label` is the most frequent when it was last looked at
     protocol: str = ""  # empty also if there were several
     service: str = ""
     top_score: float = 0.0
@@ -112,6 +114,7 @@ class Episode(msgspec.Struct, kw_only=True):
     told_records: int = 0
     told_clock: int = -1
     told_rank: int = -1
+    told_label: str = ""
     held: Held = ""
     held_from: int = 0
     summed: int = 0  # of its records, those that the rate limit's alert has taken in
@@ -140,6 +143,7 @@ def alert_of(episode: Episode, closed_by: ClosedBy = "") -> Alert:
         id=episode.id,
         kind=episode.kind,
         label=episode.label,
+        labels=episode.labels.top(SHOWN),
         entity=episode.entity,
         entity_kind=episode.entity_kind,
         state="closed" if closed_by else "open",

@@ -40,7 +40,8 @@ class Alert(msgspec.Struct, kw_only=True):
     """What one entity does that is not normal, in one episode. Times are nanoseconds since the epoch, -1 if unknown.
 
     Lists are bounded: the most frequent values first; `*_count` says how many different ones there were, as far as
-    they were counted. `update` counts what was told of it. `example` is one record: its attributes and its context.
+    they were counted. `label` is what most of its records are taken for, and `kind` follows from it. `update` counts
+    what was told of it. `example` is one record: its attributes and its context.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Alert(msgspec.Struct, kw_only=True):
     label: str
     entity: str
     entity_kind: EntityKind
+    labels: list[Count] = msgspec.field(default_factory=list)
     state: Literal["open", "closed"] = "open"
     closed_by: ClosedBy = ""
     update: int = 0

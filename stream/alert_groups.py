@@ -1,6 +1,8 @@
-"""Which open alert a record joins: the alerts of one kind and label, found by source, destination, victim and cluster.
+"""Which open alert a record joins: found by source, destination and victim, whatever it is taken for.
 
->>> group = Group("novel", "novel")
+Records without addresses are told apart by what they are taken for, and new ones by their cluster.
+
+>>> group = Group("")
 >>> place = group.place("10.0.0.7", "10.0.0.1", "12")
 >>> place.entity_kind, place.entity, place.victim
 ('source', '10.0.0.7', '10.0.0.1')
@@ -8,21 +10,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
+from netclust.labels import NOVEL_NAME
 from netclust.stream.alert_episode import Episode, Role
-from netclust.stream.alert_events import EntityKind, Kind
+from netclust.stream.alert_events import EntityKind
 from netclust.stream.alert_summary import MANY
-from netclust.verdicts import NOVEL
 
 __all__ = ["FEW", "LOUD", "MOST", "Group", "Groups", "Place"]
 
-FEW = 8
-"""With so many open alerts of a kind and label, what is new joins a collective alert."""
+FEW = 16
+"""With so many open alerts, a further entity joins a collective one."""
 LOUD = 64
 """An entity with so many records in the collective alert gets an alert of its own: noise must not hide it."""
-MOST = 16
+MOST = 32
 """No more than this many stand alone, however loud."""
 
 
@@ -36,10 +37,10 @@ class Place(NamedTuple):
 
 
 class Group:
-    """The open alerts of one kind and label."""
+    """The open alerts of records with addresses (no name), or of those without that are taken for the same."""
 
-    def __init__(self, kind: Kind, label: str) -> None:
-        self.kind, self.label = kind, label
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.by_source: dict[str, Episode] = {}
         self.by_destination: dict[str, Episode] = {}
         self.by_victim: dict[str, Episode] = {}
@@ -96,7 +97,7 @@ class Group:
 
     def _cluster_name(self, cluster: str) -> str:
         """Without addresses, what is known goes by its label, what is new by its cluster."""
-        return f"cluster {cluster}" if self.kind == "novel" else self.label
+        return self.name if self.name and self.name != NOVEL_NAME else f"cluster {cluster}"
 
     def enter(self, episode: Episode) -> None:
         """An alert was opened, or is restored."""
@@ -136,29 +137,26 @@ class Group:
 
 
 class Groups:
-    """All groups, by kind and label."""
+    """All groups, by name."""
 
     def __init__(self) -> None:
-        self._groups: dict[tuple[Kind, str], Group] = {}
+        self._groups: dict[str, Group] = {}
 
-    def of(self, kind: Kind, label: str) -> Group:
-        """The group of a kind and label, made if need be."""
-        group = self._groups.get((kind, label))
+    def of(self, name: str) -> Group:
+        """The group of a name, made if need be."""
+        group = self._groups.get(name)
         if group is None:
-            group = self._groups[kind, label] = Group(kind, label)
+            group = self._groups[name] = Group(name)
         return group
 
-    def of_rows(self, kinds: Iterable[int], labels: Iterable[str]) -> list[Group]:
-        """The group of each record. What is new is one group, whatever its cluster."""
-        met: dict[tuple[int, str], Group] = {}
-        found = []
-        for key in zip(kinds, labels, strict=True):
-            group = met.get(key)
-            if group is None:
-                group = self.of("novel", "novel") if key[0] == NOVEL else self.of("known_attack", key[1])
-                met[key] = group
-            found.append(group)
-        return found
+    def of_rows(self, labels: list[str], sources: list[str], destinations: list[str]) -> list[Group]:
+        """The group of each record."""
+        met = {label: self.of(label) for label in dict.fromkeys(labels)}
+        shared = self.of("")
+        return [
+            shared if source or destination else met[label]
+            for label, source, destination in zip(labels, sources, destinations, strict=True)
+        ]
 
     def drop_empty(self) -> None:
         """Forget groups without an open alert."""

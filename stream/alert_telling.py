@@ -1,7 +1,7 @@
 """When an episode is told: opened, updated, held back, closed. The book says which episodes there are.
 
 It is opened once it has records and severity enough, unless cool-down or rate limit hold it back; told again when its
-records have doubled, when some time has passed and it grew, or when it has become more severe.
+records have doubled, when some time has passed and it grew, or when it is more severe or taken for something else.
 
 >>> teller = Teller(AlertConfig(min_records=2))
 >>> episode = Episode(
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from netclust.labels import NOVEL_NAME
 from netclust.stream.alert_episode import NEVER, AnomalousRows, Episode, Held, alert_of, note_example, note_explanation
 from netclust.stream.alert_events import Action, AlertEvent, ClosedBy
 from netclust.stream.alert_limits import Counters, Limits, count_in
@@ -50,6 +51,9 @@ class Teller:
 
     def look(self, episode: Episode, rows: AnomalousRows, i: int, events: list[AlertEvent]) -> Held:
         """Weigh an episode after record i has joined it, tell it if need be, else say what holds it back."""
+        if episode.labels.counts:
+            episode.label = episode.labels.top(1)[0].value
+            episode.kind = "novel" if episode.label == NOVEL_NAME else "known_attack"
         weight = severity_score(
             episode.kind,
             self.categories.get(episode.label, ""),
@@ -103,6 +107,7 @@ class Teller:
             size >= 2 * episode.told_records
             or self.now >= episode.told_clock + self.update
             or rank_of(episode.severity_score) > episode.told_rank
+            or episode.label != episode.told_label
         )
 
     def tell(
@@ -118,7 +123,7 @@ class Teller:
         if action == "update":
             self.counters.updated += 1
         episode.told_records, episode.told_clock = size, self.now
-        episode.told_rank = rank_of(episode.severity_score)
+        episode.told_rank, episode.told_label = rank_of(episode.severity_score), episode.label
         events.append(AlertEvent(action=action, alert=alert_of(episode, closed_by)))
 
     def held(self, episode: Episode, cooling_until: int | None) -> Held:

@@ -7,6 +7,7 @@ steering as pinned referents after they have left the window, where its label is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import msgspec
@@ -19,6 +20,7 @@ from netclust.kernels import link as kernels
 from netclust.linker import Linker
 from netclust.model import Model
 from netclust.steering import steer
+from netclust.stream.exemplars import Rows
 from netclust.verdicts import NO_REFERENT, reference_index
 
 PINS_AN_ANSWER = 8
@@ -65,24 +67,28 @@ class Answers:
         self.update_rate = update_rate
         self.start = start  # where online updates of the weights began
 
-    def apply(self, answer: Answer, linker: Linker) -> tuple[Linker, Result]:
-        """Bring an answer into force on the next record."""
+    def apply(self, answer: Answer, linker: Linker, exemplars: Sequence[Rows] = ()) -> tuple[Linker, Result]:
+        """Bring an answer into force on the next record; `exemplars` are records that it is about and were kept."""
         try:
             if answer.undo is not None:
                 return linker, self._undo(answer, linker)
-            return self._label(answer, linker)
+            return self._label(answer, linker, exemplars)
         except InputError as error:
             return linker, Result(number=answer.number, from_tick=answer.from_tick, refused=str(error))
 
-    def _label(self, answer: Answer, linker: Linker) -> tuple[Linker, Result]:
+    def _label(self, answer: Answer, linker: Linker, exemplars: Sequence[Rows]) -> tuple[Linker, Result]:
         classes = len(linker.model.encoding.labels)
         clusters = [c for c in answer.clusters if c >= classes and linker.knows_cluster(c)]
         # A class of the model is more than this alert: its pinned referents keep their label.
-        if answer.clusters and not clusters and not answer.records:
+        if answer.clusters and not clusters and not answer.records and not exemplars:
             known = [c for c in answer.clusters if c < classes]
             why = "is a class of the model: label an alert or records of it" if known else "is not known, or forgotten"
             raise InputError(f"cluster {answer.clusters[0]} {why}")
-        members = [linker.members(cluster=c) for c in clusters] + [linker.members(record_id=r) for r in answer.records]
+        members = [
+            *exemplars,
+            *(linker.members(cluster=c) for c in clusters),
+            *(linker.members(record_id=r) for r in answer.records),
+        ]
         num = np.concatenate([m[0] for m in members]) if members else np.zeros((0, 0), np.float32)
         code = np.concatenate([m[1] for m in members]) if members else np.zeros((0, 0), np.uint16)
         if self.update_rate:
@@ -94,6 +100,8 @@ class Answers:
         ]:
             done.events.append(event.event)
             covered += event.covered
+        if exemplars:
+            num, code = exemplars[0]
         linker, done.pins = self._pin(linker, num, code, answer.label)
         self.applied[answer.number] = done
         while len(self.applied) > MAX_ANSWERS:

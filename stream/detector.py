@@ -26,19 +26,20 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.adaptation import adapt, adaptation_of
+from netclust.adaptation import adapt, adaptation_of, clearly_attacks
 from netclust.batch import Batch, concat
 from netclust.container import Arrays
-from netclust.errors import ModelError
+from netclust.errors import InputError, ModelError
 from netclust.evidence import Evidence
 from netclust.explanation import Explanation, explain
 from netclust.linker import Linker
 from netclust.model import Model
 from netclust.stream.alert_book import AlertBook, AnomalousRows
-from netclust.stream.alert_events import Event, Notice
+from netclust.stream.alert_events import AlertEvent, Event, Notice
 from netclust.stream.answers import Answer, Answers, Applied, Result
 from netclust.stream.daemon.config import Config
 from netclust.stream.drift import DriftWatch
+from netclust.stream.exemplars import Exemplars
 from netclust.stream.sources.base import Arrival
 from netclust.stream.suppression import Suppression, SuppressionSet, suppression_of
 from netclust.stream.traffic_clock import TrafficClock
@@ -96,6 +97,7 @@ class Detector:
         self.drift = DriftWatch()
         self.answers = Answers(update_rate=config.model.update_rate if config.model.online_updates else 0.0)
         self.answers.start = model
+        self.exemplars = Exemplars()
         self._due: list[Decision] = []
         self._site: list[Batch] = []
         self._warming = config.warmup.records if adaptation_of(model) is None else 0
@@ -140,6 +142,7 @@ class Detector:
         self.linker = self.linker.adopt(model)
         self.generation += 1
         self.drift.begin_anew()
+        self.exemplars.clear()
         self._site, self._warming = [], self.config.warmup.records if adaptation_of(model) is None else 0
 
     # Records
@@ -188,17 +191,29 @@ class Detector:
         alarming = evidence.rows
         clock = self._clock.run(batch.time)
         if self._warming:
-            novel = verdicts.verdict[alarming] == NOVEL
-            self.counters["novel_in_warmup"] += int(novel.sum())
-            alarming = alarming[~novel]
+            # Before the site is known only what is clearly a known attack is told.
+            clear = (verdicts.verdict[alarming] != NOVEL) & clearly_attacks(self.shipped, batch[alarming])
+            self.counters["not_told_in_warmup"] += int((~clear).sum())
+            alarming = alarming[clear]
         if len(alarming):
-            outcome.events += self.book.take(self._anomalous(outcome, evidence, alarming, clock[alarming]))
+            told = self.book.take(self._anomalous(outcome, evidence, alarming, clock[alarming]))
+            self._keep_exemplars(told, batch, verdicts)
+            outcome.events += told
         time = int(batch.time.max(initial=-1))
         if self._warming:
             outcome.events += self._warm(batch, time)
         else:
             outcome.events += self.drift.observe(verdicts, time)
         return outcome
+
+    def _keep_exemplars(self, told: Sequence[AlertEvent], batch: Batch, verdicts: Verdicts) -> None:
+        """Keep the records at which alerts were opened or told again."""
+        for event in told:
+            source, _, seq = event.alert.last_record.partition(":")
+            if event.action == "close":
+                continue
+            for row in np.flatnonzero((batch.seq == np.uint64(int(seq))) & (batch.source == int(source))):
+                self.exemplars.add(event.alert.id, int(verdicts.cluster[row]), batch.num[row], batch.code[row])
 
     def _anomalous(
         self, outcome: Outcome, evidence: Evidence, alarming: NDArray[np.int64], clock: NDArray[np.int64]
@@ -260,7 +275,12 @@ class Detector:
         site = concat(self._site)
         self._site = []
         warm = self.config.warmup
-        model = adapt(self.shipped, site, rate=self.config.model.false_alarm_rate, references=warm.references)
+        try:
+            model = adapt(self.shipped, site, rate=self.config.model.false_alarm_rate, references=warm.references)
+        except InputError as error:  # hardly anything but attacks: better luck with the next records
+            self._warming = warm.records
+            key, message = f"warmup-failed:{self.linker.tick}", f"the site could not be learned yet: {error}"
+            return [Notice(topic="warmup", time=time, key=key, message=message, facts={"records": len(site)})]
         self.linker = self.linker.adopt(model)
         self.generation += 1
         return [
@@ -269,7 +289,7 @@ class Detector:
                 time=time,
                 key=f"warmup:{self.generation}:{self.linker.tick}",
                 message=f"warmed up on {len(site):,} records of this site: alerts on what is new begin now",
-                facts={"records": len(site), "novel_not_told": self.counters["novel_in_warmup"]},
+                facts={"records": len(site), "not_told": self.counters["not_told_in_warmup"]},
             )
         ]
 
@@ -295,7 +315,9 @@ class Detector:
                 results.append(Result(number=-1, from_tick=decision.from_tick))
                 continue
             before = self.linker
-            self.linker, result = self.answers.apply(decision, self.linker)
+            about = [self.exemplars.of_alert(decision.alert), *map(self.exemplars.of_cluster, decision.clusters)]
+            kept = [rows for rows in about if rows is not None]
+            self.linker, result = self.answers.apply(decision, self.linker, kept)
             self.generation += self.linker is not before
             if self.linker.model.w is not before.model.w:
                 self.drift.begin_anew()  # scores are on another scale now
@@ -336,11 +358,12 @@ class Detector:
             "warming": self._warming,
             "clock": self._clock,
         }
-        arrays: Arrays = {}
+        facts["exemplars"], kept = self.exemplars.state()
+        arrays: Arrays = kept
         if self._site:
             site = concat(self._site)
             self._site = [site]
-            arrays = {"site.num": site.num, "site.code": site.code, "site.time": site.time}
+            arrays |= {"site.num": site.num, "site.code": site.code, "site.time": site.time}
         return msgspec.to_builtins(facts), arrays
 
     def restore(self, facts: dict[str, Any], arrays: Arrays, where: str) -> None:
@@ -359,8 +382,9 @@ class Detector:
         self.generation = state.generation
         self._warming = state.warming
         self._clock = state.clock
+        widths = (len(self.model.encoding.kept), len(self.model.encoding.widths))
+        self.exemplars.restore(state.exemplars, arrays, widths, where)
         if "site.num" in arrays:
-            widths = (len(self.model.encoding.kept), len(self.model.encoding.widths))
             num, code, time = (arrays[f"site.{name}"] for name in ("num", "code", "time"))
             if (num.shape[1:], code.shape[1:]) != ((widths[0],), (widths[1],)) or not len(num) == len(code) == len(
                 time
@@ -386,6 +410,7 @@ class _Facts(msgspec.Struct, forbid_unknown_fields=True):
     generation: int
     warming: int
     clock: TrafficClock
+    exemplars: list[str] = []
 
 
 def verdict_lines(outcome: Outcome, which: str) -> bytes:

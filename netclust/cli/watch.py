@@ -20,6 +20,8 @@ from netclust.stream.daemon.logs import Log
 from netclust.stream.daemon.service import Daemon
 
 _PEEKED = 4096
+WARMUP_RECORDS = 4000
+"""Fewer than the daemon takes: whoever watches a file wants to see something."""
 
 
 def kind_of(given: str) -> SourceKind:
@@ -75,8 +77,8 @@ def configured(
         "daemon": {"state_dir": state},
         "log": {"level": "warning"},
     }
-    if warmup is not None:
-        raw["warmup"] = {"records": warmup, "references": warmup // 2}
+    records = WARMUP_RECORDS if warmup is None else warmup
+    raw["warmup"] = {"records": records, "references": max(records // 2, 2)}
     return named(msgspec.convert(raw, Config), "command line")
 
 
@@ -110,10 +112,10 @@ def sum_up(daemon: Daemon) -> None:
         passed = {name: n for name, n in lane.source.counters.items() if n and name in _TELLING}
         if passed:
             note(f"{lane.source.name}: " + ", ".join(f"{n:,} {name}" for name, n in sorted(passed.items())))
-    held = detector.counters["novel_in_warmup"]
+    held = detector.counters["not_told_in_warmup"]
     if held:
-        still = " (still warming up)" if detector.warming else ""
-        note(f"{held:,} records were new while the site was learned{still}: not told. --warmup 0 tells them.")
+        still = " (it still is: there were too few records)" if detector.warming else ""
+        note(f"{held:,} anomalous records were not told while the site was learned{still}; --warmup 0 tells them")
 
 
 _TELLING = ("kernel_drops", "long_line", "half_line", "columns", "not_a_number", "lost_position", "truncated_file")

@@ -56,16 +56,19 @@ class ModelConfig(_Section, frozen=True, kw_only=True):
 
 
 class WarmupConfig(_Section, frozen=True, kw_only=True):
-    """Learn the site first: so many records, assumed normal unless they look like a known attack. 0: no warm-up."""
+    """Learn the site first: so many records, assumed normal unless they look like a known attack. 0: no warm-up.
 
-    records: int = 4000
-    references: int = 2000  # how many of them become referents
+    Meanwhile only what is clearly a known attack is told.
+    """
+
+    records: int = 20_000
+    references: int = 4000  # how many of them become referents
 
 
 class WindowConfig(_Section, frozen=True, kw_only=True):
     """The linker's memory (see LinkerConfig)."""
 
-    referent_window: int = 1000
+    referent_window: int = 100  # a longer one spreads a wrong verdict further
     mature_after: float | None = 3600.0
     mature_share: float = 0.5
     partitions: int = 1

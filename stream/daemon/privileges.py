@@ -34,7 +34,7 @@ class _Data(ctypes.Structure):
 
 
 def drop_root(user: str, *, keep_net_raw: bool, own: Iterable[Path] = ()) -> None:
-    """Become `user` for good, if we are root; the folders `own` are given to it. Nothing happens without root."""
+    """Become `user` for good, if we are root; the folders and files `own` are given to it. Without root: nothing."""
     if os.geteuid() != 0:
         return
     try:
@@ -57,11 +57,10 @@ def drop_root(user: str, *, keep_net_raw: bool, own: Iterable[Path] = ()) -> Non
     _must(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "refuse new privileges")
 
 
-def _give(folder: Path, uid: int, gid: int) -> None:
-    """A folder and the files in it, but nothing that a link points to."""
-    if folder.is_dir():
-        for path in (folder, *folder.rglob("*")):
-            os.chown(path, uid, gid, follow_symlinks=False)
+def _give(given: Path, uid: int, gid: int) -> None:
+    """A folder and the files in it, or a file, but nothing that a link points to."""
+    for path in (given, *given.rglob("*")) if given.is_dir() else (given,):
+        os.chown(path, uid, gid, follow_symlinks=False)
 
 
 def _must(result: int, what: str) -> None:

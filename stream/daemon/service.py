@@ -14,7 +14,6 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from netclust.adaptation import adapt
 from netclust.errors import InputError, ModelError, NetclustError
 from netclust.linker import Linker
 from netclust.model import Model
@@ -32,6 +31,7 @@ from netclust.stream.daemon.notify import Notifier
 from netclust.stream.daemon.outputs import Outputs
 from netclust.stream.daemon.privileges import DEFAULT_USER, drop_root
 from netclust.stream.daemon.queues import Inbox, Lane
+from netclust.stream.daemon.warming import leaving_cache, load_kernels
 from netclust.stream.detector import Detector, Outcome, verdict_lines
 from netclust.stream.sinks.base import Sink
 from netclust.stream.sinks.store_sink import StoreSink
@@ -121,7 +121,8 @@ class Daemon:
             label_seq=int(facts.get("label_seq", 0)), rollback=int(facts.get("rollback", 0)),
         )  # fmt: skip
         self._measure()
-        self._warm_kernels()
+        # Before rights are given up: the cache may be root's.
+        load_kernels(self.config, self.detector.model, warming=self.detector.warming)
         self._open_http()
         self._drop_rights()
         self.checkpointer = Checkpointer(
@@ -269,22 +270,6 @@ class Daemon:
             return f"{type(lane.failure).__name__}: {lane.failure}"
         return str(getattr(lane.source, "trouble", ""))
 
-    def _warm_kernels(self) -> None:
-        """Load compiled kernels before rights are given up (the cache may be root's) and the first record waits."""
-        from netclust.datasets.records import load_kernels
-        from netclust.stream import flow_table, live
-
-        model = self.detector.model
-        Linker(model, self.config.window.linker()).process(model.reference[:1])
-        kinds = {source.kind for source in self.config.sources}
-        if kinds & {"capture", "live"}:
-            flow_table.load_kernels()
-            live.load_kernels()
-        if kinds - {"capture", "live"}:
-            load_kernels(model.encoding.schema)
-        if self.detector.warming:
-            adapt(model, model.reference[np.arange(64) % len(model.reference)], rate=0.5, references=2)
-
     def _open_http(self) -> None:
         self.control = DaemonControl(self, self.store, build.read_token(self.config))
         http = self.config.http
@@ -303,7 +288,9 @@ class Daemon:
         if os.geteuid() == 0 and not user:
             self.log.warning("runs as root: set daemon.user to an ordinary user")
         elif os.geteuid() == 0:
-            drop_root(user, keep_net_raw=live, own=[self.folder])
+            logs = [Path(sink.path) for sink in self.config.sinks if sink.path] + [Path(self.config.verdicts.path)]
+            with leaving_cache():
+                drop_root(user, keep_net_raw=live, own=[self.folder, *(path for path in logs if path.is_file())])
             self.log.info("gave up root", user=user, kept="CAP_NET_RAW" if live else "nothing")
 
     # Running

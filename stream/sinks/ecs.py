@@ -163,6 +163,7 @@ def _own(alert: Alert) -> dict[str, Any]:
             "record_ids": [text(i) for i in alert.record_ids],
             "score": _finite(alert.top_score),
             "source": text(alert.source),
+            "labels": _counts(alert.labels),
             "sources": _counts(alert.sources),
         }
     )

@@ -94,7 +94,9 @@ class LineFile:
         return {"length": state.st_size, "inode": state.st_ino, "tail": tail}
 
     def flush(self) -> None:
-        """Make what was written durable. From any thread."""
+        """Make what was written durable. From any thread. A device has nothing to make durable."""
+        if not self._is_regular():
+            return
         try:
             os.fsync(self._fd)
         except OSError as error:

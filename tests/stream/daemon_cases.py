@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -137,3 +139,11 @@ def mounted(folder: Path, *options: str) -> Iterator[Path]:
         yield folder
     finally:
         subprocess.run(["umount", "-l", str(folder)], check=True, capture_output=True)
+
+
+def open_folders() -> Iterator[Path]:
+    """A fixture: a folder that any user may enter; those of pytest are for one user alone."""
+    folder = Path(tempfile.mkdtemp(prefix="netclust-test-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)

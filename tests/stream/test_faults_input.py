@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import socket
 import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from daemon_cases import Settled, append, attack_lines, each_once, followed, jsonl, lines_of, records
-from daemon_process import free_port
+from daemon_cases import Settled, append, attack_lines, each_once, followed, jsonl, lines_of, open_folders, records
+from daemon_process import DaemonProcess, free_port
 from namespaces import Link, inside, ip, joined_or_skip
 from test_sources_live import make_again
 
 link = pytest.fixture(joined_or_skip)
+open_folder = pytest.fixture(open_folders)
 
 PATIENT = "queue_seconds = 60\nqueue_records = 1000000\n"
 """Nothing is shed, however slow the machine is."""
@@ -167,61 +164,39 @@ def test_a_clock_step(tmp_path: Path) -> None:
     assert 1 <= len({line["netclust"]["alert"]["id"] for line in lines_of(alerts)}) <= 20
 
 
-@contextmanager
-def in_namespace(running: Settled, namespace: str, folder: Path) -> Iterator[Settled]:
-    """Start it with the interfaces of a namespace; `folder` must be open to the user that it becomes."""
-    inside(namespace, running.start)
-    try:
-        yield running
-    finally:
-        running.__exit__()
+class Within(Settled):
+    """A daemon that has the interfaces of a namespace; it is asked from there, too."""
 
+    namespace = ""
 
-def inside_get(running: Settled, namespace: str, reason: str) -> float:
-    return inside(namespace, lambda: running.total("netclust_source_events_total", reason=reason))
+    def start(self, **environment: str) -> DaemonProcess:
+        return inside(self.namespace, lambda: super(Within, self).start(**environment))
+
+    def get(self, path: str) -> tuple[int, bytes]:
+        return inside(self.namespace, lambda: super(Within, self).get(path))
 
 
 def test_a_vanished_interface(link: Link, open_folder: Path) -> None:
     """It is waited for, the metric tells, and it is watched again by a daemon that is no longer root."""
     source = '[[source]]\nkind = "live"\nname = "wire"\ninterfaces = ["vb"]\nbpf = "udp"\n'
-    running = Settled(open_folder / "run", source, more="[log]\nlevel = 'debug'\n")
-
-    def packets() -> float:
-        return inside(link.b, lambda: running.total("netclust_packets_total"))
-
-    def up() -> float:
-        return inside(link.b, lambda: running.total("netclust_source_up", source="wire"))
-
-    def patiently(reached: object) -> None:
-        running.until(reached, "the interface")  # type: ignore[arg-type]
-
-    with in_namespace(running, link.b, open_folder):
-        patiently(lambda: inside(link.b, lambda: running.get("/readyz")[0]) == 200)
+    running = Within(open_folder / "run", source)
+    running.namespace = link.b
+    with running:
+        running.ready()
         link.send(3)
-        patiently(lambda: packets() == 4)
+        running.until(lambda: running.total("netclust_packets_total") == 4, "packets")
         ip("-n", link.b, "link", "del", "vb")
-        patiently(lambda: up() == 0)
-        assert inside(link.b, lambda: running.get("/healthz")[0]) == 200
-        assert "vb" in inside(link.b, running.status)["sources"]["wire"]["trouble"]
+        running.until(lambda: running.total("netclust_source_up") == 0, "the metric")
+        assert running.get("/healthz")[0] == 200
+        assert "vb" in running.status()["sources"]["wire"]["trouble"]
         make_again(link)
-        patiently(lambda: up() == 1)
+        running.until(lambda: running.total("netclust_source_up") == 1, "the interface")
         link.send(5)
-        patiently(lambda: packets() == 10)
-        assert inside_get(running, link.b, "interface_lost") == 1
-        checkpoints = inside(link.b, lambda: running.total("netclust_checkpoints_total", result="ok"))
-        patiently(lambda: inside(link.b, lambda: running.total("netclust_checkpoints_total", result="ok")) > checkpoints)
+        running.until(lambda: running.total("netclust_packets_total") == 10, "packets of the new one")
+        assert running.total("netclust_source_events_total", reason="interface_lost") == 1
+        good = running.total("netclust_checkpoints_total", result="ok")
+        running.until(lambda: running.total("netclust_checkpoints_total", result="ok") > good, "checkpoints")
         running.signal(signal.SIGTERM)
         assert running.wait(30) == 0
     assert "gave up root" in running.text()
-
-
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that any user may enter: pytest's own are for one user alone."""
-    import shutil
-    import tempfile
-
-    folder = Path(tempfile.mkdtemp(prefix="netclust-test-"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    assert "error" not in running.text()

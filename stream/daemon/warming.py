@@ -1,0 +1,86 @@
+"""Kernels are loaded before the first record waits for them, and before the right to read their cache is given up."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import pkgutil
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from netclust import kernels
+from netclust.adaptation import adapt
+from netclust.errors import InputError
+from netclust.linker import Linker
+from netclust.model import Model
+from netclust.stream.daemon.config import Config
+
+__all__ = ["leaving_cache", "load_kernels"]
+
+_PACKETS = {"capture", "live"}
+_LOGS = {"zeek", "eve"}
+
+
+def load_kernels(config: Config, model: Model, *, warming: bool) -> None:
+    """Everything that sources and the linker of this configuration run."""
+    schema = model.encoding.schema
+    Linker(model, config.window.linker()).process_with_evidence(model.reference[:1])
+    kinds = {source.kind for source in config.sources}
+    if kinds & _PACKETS:
+        _load_packets(schema.name)
+    if kinds & _LOGS:
+        _load_logs(schema.name)
+    if "records" in kinds:
+        from netclust.datasets.records import load_kernels as load_parser
+
+        load_parser(schema)
+    if warming:
+        normal = np.flatnonzero(model.encoding.label_table().is_normal[model.reference.label])
+        with contextlib.suppress(InputError):  # a model that cannot be adapted says so when it is to be
+            adapt(model, model.reference[np.resize(normal, 64)], rate=0.5, references=2)
+
+
+def _load_packets(schema: str) -> None:
+    """What reads packets, follows connections, and counts between them."""
+    from netclust.kernels.flow_layout import RECORD
+    from netclust.stream import flow_table, live
+    from netclust.stream.sources.packet_flows import PacketFlows
+
+    live.load_kernels()
+    flow_table.load_kernels()
+    flows = PacketFlows(schema, Counter(), max_flows=16)
+    flows.table.advance(0)
+    flows.finish()
+    flows.connections.table(np.zeros(1, RECORD))
+
+
+def _load_logs(schema: str) -> None:
+    """What counts between connections of a log."""
+    from netclust.stream.sources.dialects import LogFormat, Notes
+    from netclust.stream.sources.zeek import ZeekDialect
+
+    form = LogFormat(schema, ZeekDialect)
+    line = b'{"ts":0.0,"id.orig_h":"10.0.0.1","id.orig_p":1,"id.resp_h":"10.0.0.2","id.resp_p":2,"proto":"tcp"}\n'
+    form.table(form.dialect("", Notes(Counter())).parse(line))
+
+
+@contextlib.contextmanager
+def leaving_cache() -> Iterator[None]:
+    """Rights are given up within. If the cache is out of reach then, kernels that were not loaded are compiled anew.
+
+    numba would refuse them instead.
+    """
+    from netclust.kernels.jit import CACHE_FOLDER
+
+    modules = [importlib.import_module(f"{kernels.__name__}.{m.name}") for m in pkgutil.iter_modules(kernels.__path__)]
+    yield
+    if CACHE_FOLDER is None or os.access(CACHE_FOLDER, os.R_OK | os.W_OK | os.X_OK):
+        return
+    for module in modules:
+        for function in vars(module).values():
+            cache = getattr(function, "_cache", None)
+            if hasattr(cache, "disable"):
+                cache.disable()
