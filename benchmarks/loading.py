@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT / "tests" / "stream"))  # the same daemon process as
 from daemon_process import DaemonProcess, free_port
 
 from netclust.datasets.simulate import HELD_BACK, KNOWN, simulate
+from netclust.stream.daemon.config import WarmupConfig
 
 DAEMON_CORE, OTHER_CORE = 0, 1
 LATENCY = "netclust_verdict_latency_seconds"
@@ -28,6 +29,8 @@ FLOODS = ("syn_flood", "udp_flood", "icmp_flood", "http_flood")
 Sample = Mapping[str, float]
 Phase = tuple[float, float, str]
 """Seconds, records a second, pool."""
+WARM_UP: Phase = (6.0, WarmupConfig().records / 5, "normal")
+"""A little more than the site is learned from."""
 
 
 class PinnedDaemon(DaemonProcess):

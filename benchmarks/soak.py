@@ -22,6 +22,7 @@ import numpy as np
 from common import save
 from daemon_rate import RATED, SOCKET
 from loading import (
+    WARM_UP,
     Phase,
     PinnedDaemon,
     Watch,
@@ -38,7 +39,6 @@ from loading import (
 )
 
 TIMES_RATED = 2
-WARM: Phase = (3.0, 2000, "normal")
 MINUTE: tuple[Phase, ...] = (
     (20.0, 0.9, "mixed"),
     (2.0, 2.0, "mixed"),
@@ -48,27 +48,33 @@ MINUTE: tuple[Phase, ...] = (
     (8.0, 0.975, "mixed"),
 )
 """Seconds, multiple of the rate, pool: on average the rate, with two bursts of twice as much."""
+QUICK_WARM_UP: Phase = (1.0, 1500, "normal")
 FLAT_MB_AN_HOUR = 1.0
 MAX_PAUSE = 0.2
 MAX_LATENCY = 1.0
 
 
-def plan(seconds: float, rate: float) -> list[Phase]:
+def plan(seconds: float, rate: float, warm_up: Phase = WARM_UP) -> list[Phase]:
     """The warm-up, then minutes; a soak of less than one squeezes it."""
     minutes = max(1, round(seconds / 60))
     squeeze = min(1.0, seconds / 60)
-    return [WARM, *((length * squeeze, times * rate, pool) for _ in range(minutes) for length, times, pool in MINUTE)]
+    return [
+        warm_up,
+        *((length * squeeze, times * rate, pool) for _ in range(minutes) for length, times, pool in MINUTE),
+    ]
 
 
-def soak(folder: Path, seconds: float, rate: float, *, scrape: float = 5.0, memory: float = 10.0) -> dict[str, Any]:
-    """Run it; everything that was seen, and whether it is as it must be."""
+def soak(folder: Path, seconds: float, rate: float, *, quick: bool = False) -> dict[str, Any]:
+    """Run it; everything that was seen, and whether it is as it must be. `quick`: a short warm-up, looks more often."""
+    scrape, memory = (1.0, 0.5) if quick else (5.0, 10.0)
+    source, warm_up = (f"{SOCKET}[warmup]\nrecords = 1000\n", QUICK_WARM_UP) if quick else (SOCKET, WARM_UP)
     folder.mkdir(parents=True, exist_ok=True)
-    pools = make_pools(folder, *((50_000, 4) if seconds >= 60 else (4000, 1)))
-    with PinnedDaemon(folder / "daemon", SOCKET) as daemon:
+    pools = make_pools(folder, *((4000, 1) if quick else (50_000, 4)))
+    with PinnedDaemon(folder / "daemon", source) as daemon:
         daemon.ready()
         cpu = daemon.cpu_seconds()
         with Watch(daemon, scrape=scrape, memory=memory) as seen:
-            fed = feed(daemon.feed_port, pools, plan(seconds, rate))
+            fed = feed(daemon.feed_port, pools, plan(seconds, rate, warm_up))
         cpu = daemon.cpu_seconds() - cpu
         end = until_settled(daemon, fed.sent)
         peak = daemon.peak_rss()

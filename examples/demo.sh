@@ -19,3 +19,9 @@ echo "4. Link today's connections, true labels arriving 100 records late."
 "$netclust" evaluate network --model demo/model.safetensors --test demo/today.pcap --labels demo/today.csv --protocol stream \
   --feedback gold --delay 100 --window 1000 --mature 600 --alerts 12 --json demo/result.json
 echo "The model is in demo/model.safetensors (netclust info shows it), the numbers are in demo/result.json."
+echo
+echo "5. The same day as the daemon sees it, without any training of ours: the shipped model, warmed up on its first records."
+"$netclust" watch demo/today.pcap --json demo/alerts.jsonl > demo/watch.txt
+grep "high" demo/watch.txt | grep "closed" | head -5
+tail -n 1 demo/watch.txt
+echo "All of it is in demo/watch.txt; live: sudo $netclust watch INTERFACE."

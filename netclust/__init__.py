@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from netclust._version import __version__
 
 if TYPE_CHECKING:
+    from netclust.adaptation import adapt
     from netclust.arrays import Detection, detect, train
     from netclust.batch import Batch
     from netclust.datasets.capture_simulator import simulate_capture
@@ -29,17 +30,26 @@ if TYPE_CHECKING:
     from netclust.models.evaluation import evaluate_network
     from netclust.models.network import train_network
     from netclust.models.params import TrainParams, load_params
+    from netclust.models.shipped import load_shipped
     from netclust.schema import Schema, load_schema, parse_schema
+    from netclust.stream.alert_events import Alert, AlertEvent
     from netclust.stream.capture_files import CaptureFile
     from netclust.stream.capture_labels import load_labels
     from netclust.stream.capture_reader import CaptureReader, open_records
     from netclust.stream.connections import connection_maker
+    from netclust.stream.daemon.config import load_config, parse_config
+    from netclust.stream.daemon.service import Daemon
+    from netclust.stream.detector import Detector
     from netclust.stream.flow_table import FlowTable, FlowTimeouts
     from netclust.stream.live import open_live
+    from netclust.stream.sinks.base import MemorySink, Sink
+    from netclust.stream.sources.base import Arrival, MemorySource, Source
+    from netclust.stream.store import Store
     from netclust.table import Table
     from netclust.verdicts import VERDICTS, Verdicts
 
 _HOMES = {
+    "adaptation": ("adapt",),
     "arrays": ("Detection", "detect", "train"),
     "batch": ("Batch",),
     "datasets.capture_simulator": ("simulate_capture",),
@@ -53,13 +63,21 @@ _HOMES = {
     "models.evaluation": ("evaluate_network",),
     "models.network": ("train_network",),
     "models.params": ("TrainParams", "load_params"),
+    "models.shipped": ("load_shipped",),
     "schema": ("Schema", "load_schema", "parse_schema"),
+    "stream.alert_events": ("Alert", "AlertEvent"),
     "stream.capture_files": ("CaptureFile",),
     "stream.capture_labels": ("load_labels",),
     "stream.capture_reader": ("CaptureReader", "open_records"),
     "stream.connections": ("connection_maker",),
+    "stream.daemon.config": ("load_config", "parse_config"),
+    "stream.daemon.service": ("Daemon",),
+    "stream.detector": ("Detector",),
     "stream.flow_table": ("FlowTable", "FlowTimeouts"),
     "stream.live": ("open_live",),
+    "stream.sinks.base": ("MemorySink", "Sink"),
+    "stream.sources.base": ("Arrival", "MemorySource", "Source"),
+    "stream.store": ("Store",),
     "table": ("Table",),
     "verdicts": ("VERDICTS", "Verdicts"),
 }
@@ -67,36 +85,50 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "VERDICTS",
+    "Alert",
+    "AlertEvent",
+    "Arrival",
     "Batch",
     "CaptureFile",
     "CaptureReader",
+    "Daemon",
     "Detection",
+    "Detector",
     "Explanation",
     "FlowTable",
     "FlowTimeouts",
     "InputError",
     "Linker",
     "LinkerConfig",
+    "MemorySink",
+    "MemorySource",
     "Model",
     "ModelError",
     "NetclustError",
     "RecordReader",
     "Schema",
+    "Sink",
+    "Source",
+    "Store",
     "Table",
     "TrainParams",
     "Verdicts",
     "__version__",
+    "adapt",
     "as_table",
     "connection_maker",
     "detect",
     "evaluate_network",
     "explain",
     "infer_schema",
+    "load_config",
     "load_labels",
     "load_params",
     "load_schema",
+    "load_shipped",
     "open_live",
     "open_records",
+    "parse_config",
     "parse_schema",
     "read_table",
     "simulate",

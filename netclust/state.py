@@ -41,9 +41,9 @@ class PartitionState:
         if live.stop == capacity:
             old, lent = self.window, len(self.lent_to) > 0
             if lent:  # the old buffer stays as it is for them
-                self.window, self.lent_to = kernels.Window(*(np.zeros_like(array) for array in old)), WeakSet()
-            for array, before in zip(self.window, old, strict=True):
-                members = before[..., live]
+                self.window, self.lent_to = new_window(capacity, len(old.num), len(old.code)), WeakSet()
+            for name, array in self.window._asdict().items():
+                members = getattr(old, name)[..., live]
                 array[..., : live.stop - live.start] = members if lent else members.copy()
             self.cursor[kernels.START], self.cursor[kernels.END] = 0, live.stop - live.start
         return capacity - int(self.cursor[kernels.END])

@@ -14,6 +14,7 @@ import pytest
 from netclust.cli import main
 from netclust.models.params import TrainParams
 from netclust.schema import load_schema, parse_schema
+from netclust.stream.store import Store
 
 ROOT = Path(__file__).parent.parent
 
@@ -78,6 +79,22 @@ def test_a_command_or_line_of_the_guide_to_captures_fails(
     assert Path("found.jsonl").stat().st_size > 0
 
 
+def test_a_command_of_the_daemons_page_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("demo").mkdir()
+    Path("deploy").symlink_to(ROOT / "deploy")
+    simulated = "--start 2024-01-02T09:00:00Z --hours 0.5 --seed 2 --attacks all --campaigns-per-hour 20"
+    main_ok(shlex.split(f"simulate capture -o demo/today.pcap {simulated}"))
+    commands = re.findall(r"^\$ netclust (.*?)(?:\s+#.*)?$", (ROOT / "docs" / "daemon.md").read_text(), re.MULTILINE)
+    assert len(commands) >= 8
+    for command in commands:
+        if " ALERT " in command:
+            with Store("demo/state/netclust.db") as store:
+                command = command.replace("ALERT", store.alerts()[0].id)
+        main_ok(shlex.split(command))
+    assert Path("demo/alerts.jsonl").stat().st_size > 0
+
+
 def test_the_documentation_has_a_broken_link(tmp_path: Path) -> None:
     """In strict mode mkdocs fails on any link, anchor or page of the navigation that leads nowhere."""
     build = ["-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
@@ -108,7 +125,7 @@ def test_every_parameter_is_in_its_guide_with_its_default() -> None:
 
 
 def test_links_in_the_documents_lead_somewhere() -> None:
-    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("deploy/*.md")]:
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             if target == "cli.md":  # made when the documentation is built
                 continue

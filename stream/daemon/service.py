@@ -286,7 +286,8 @@ class Daemon:
         live = any(source.kind == "live" for source in self.config.sources)
         user = self.config.daemon.user or (DEFAULT_USER if live else "")
         if os.geteuid() == 0 and not user:
-            self.log.warning("runs as root: set daemon.user to an ordinary user")
+            if self.path is not None:  # who watches a file as root knows it
+                self.log.warning("runs as root: set daemon.user to an ordinary user")
         elif os.geteuid() == 0:
             logs = [Path(sink.path) for sink in self.config.sinks if sink.path] + [Path(self.config.verdicts.path)]
             with leaving_cache():

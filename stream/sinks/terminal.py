@@ -89,7 +89,7 @@ class Terminal:
         lines: list[str] = []
         for paragraph in text(explanation).split("\n"):
             plain = printable(paragraph)
-            lines += textwrap.wrap(plain, width, initial_indent="    ", subsequent_indent="    ")
+            lines += textwrap.wrap(plain, width, initial_indent="    ", subsequent_indent="          ")
         return lines
 
     def _show(self, lines: list[tuple[str, str]]) -> None:
@@ -126,7 +126,7 @@ def _who(alert: Alert) -> str:
     source = alert.entity if alert.entity_kind == "source" else _first(alert.sources, alert.source_count)
     target = alert.entity if alert.entity_kind == "destination" else _first(alert.destinations, alert.destination_count)
     port = only_port(alert)
-    ports = f" port {port}" if port is not None else f" {alert.port_count:,} ports" if alert.port_count > 1 else ""
+    ports = f" port {port}" if port else f" {alert.port_count:,} ports" if alert.port_count > 1 else ""
     return f"{_plain(source)} -> {_plain(target)}{ports}"
 
 

@@ -46,10 +46,10 @@ def test_another_model_leaves_what_was_frozen_as_it_was() -> None:
     one = linker()
     one.process(TODAY[:700])
     frozen, expected = one.freeze(), one.snapshot()
-    scorer = MODEL.scorer
-    other = replace(MODEL, w=MODEL.w * 2)
-    assert other.scorer is not scorer
+    other = replace(MODEL, averaged=MODEL.averaged * 2, last=MODEL.last * 2)
     moved = one.adopt(other)
+    assert moved.counters()["referents"] == 200  # it goes on with the same buffer
+    assert not np.array_equal(moved._parts[0].window.unary[500:700], frozen.arrays["0.window.unary"])
     moved.process(TODAY[700:])
     assert frozen.pack() == expected
 

@@ -21,7 +21,7 @@ def soaks(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_under_bursts_and_floods_no_record_is_lost_uncounted(soaks: Any, tmp_path: Path) -> None:
-    found = soaks.soak(tmp_path, 6, 4000, scrape=1.0, memory=0.5)
+    found = soaks.soak(tmp_path, 6, 4000, quick=True)
     assert found["sent"] > 20_000
     assert found["sent"] == found["read"] == found["verdicts"] + found["shed"]
     assert found["input_errors"] == found["exit_code"] == 0
@@ -35,9 +35,11 @@ def test_what_input_outruns_is_shed_and_counted_and_what_is_judged_is_not_old(so
 
     pools = make_pools(tmp_path, 4000, 1)
     small = "queue_records = 512\n"  # so that any machine is outrun
-    with PinnedDaemon(tmp_path / "daemon", soaks.SOCKET, settings=small) as daemon:
+    source = f"{soaks.SOCKET}[warmup]\nrecords = 1000\n"
+    with PinnedDaemon(tmp_path / "daemon", source, settings=small) as daemon:
         daemon.ready()
-        sent = feed(daemon.feed_port, pools, [(2.0, 3000, "normal"), (3.0, 0, "flood"), (1.0, 0, "mixed")]).sent
+        plan = [soaks.QUICK_WARM_UP, (1.5, 0, "flood"), (0.5, 0, "mixed")]
+        sent = feed(daemon.feed_port, pools, plan).sent
         end = until_settled(daemon, sent)
         assert daemon.stop() == 0
     found = balance(end)
