@@ -30,6 +30,15 @@ class PartitionState:
     cursor: NDArray[np.int64]
     lent_to: WeakSet[Any] = field(default_factory=WeakSet)  # those that look at settled columns in the buffer
 
+    def __getstate__(self) -> tuple[kernels.Window, kernels.Clusters, NDArray[np.int64]]:
+        """A copy of it is lent to nobody."""
+        return self.window, self.clusters, self.cursor
+
+    def __setstate__(self, state: tuple[kernels.Window, kernels.Clusters, NDArray[np.int64]]) -> None:
+        """Come back from a copy."""
+        self.window, self.clusters, self.cursor = state
+        self.lent_to = WeakSet()
+
     @property
     def live(self) -> slice:
         """The members of the referent window, oldest first."""

@@ -519,7 +519,8 @@ class Daemon:
 
     def _swap(self, new: tuple[Config, Model]) -> None:
         config, model = new
-        old, self.config = self.config, config
+        self._swap_sinks(config)  # what may still fail goes first
+        self.config = config
         self.detector.configure(config)
         self.log.form, self.log.level = config.log.format, config.log.level
         self.control.token = build.read_token(config)
@@ -527,9 +528,21 @@ class Daemon:
             self._configured = model.fingerprint
             self.detector.swap(model)
             self.checkpointer.ask()
-        before, after = ({sink.name: sink for sink in c.sinks} for c in (old, config))
+
+    def _swap_sinks(self, config: Config) -> None:
+        """Other sinks; where one cannot be opened, those of before are back and InputError says why."""
+        before, after = ({sink.name: sink for sink in c.sinks} for c in (self.config, config))
         for name in [n for n in before if after.get(n) != before[n]]:
             self.outputs.remove(name, 2.0)
+        try:
+            self._add_sinks(config)
+        except InputError:
+            for name in [n for n in after if n in self.outputs.runners and after[n] != before.get(n)]:
+                self.outputs.remove(name, 2.0)
+            self._add_sinks(self.config)
+            raise
+
+    def _add_sinks(self, config: Config) -> None:
         for sink in build.build_sinks(config):
             if sink.name not in self.outputs.runners:
                 self.outputs.add(sink, config, None)

@@ -18,6 +18,7 @@ from daemon_cases import Settled, append, attack_lines, each_once, followed, jso
 from daemon_process import DaemonProcess
 
 from netclust.cli import main
+from netclust.model import Model
 from netclust.stream.store import Store
 
 open_folder = pytest.fixture(open_folders)
@@ -30,6 +31,13 @@ def feed(tmp_path: Path) -> Path:
     path = tmp_path / "feed.txt"
     path.write_bytes(attack_lines(tmp_path, 600, seed=1))
     return path
+
+
+@pytest.fixture
+def knows_little(tmp_path: Path, small_model: Model) -> str:
+    """A model to which some attacks are new."""
+    small_model.save(tmp_path / "model.safetensors")
+    return f'[model]\npath = "{tmp_path}/model.safetensors"\n'
 
 
 @pytest.fixture
@@ -233,11 +241,13 @@ def post(running: Settled, path: str, body: dict[str, Any], token: str = "") -> 
         connection.close()
 
 
-def test_feedback_needs_no_token_or_does_not_count_or_is_forgotten(feed: Path, tmp_path: Path, said: Said) -> None:
+def test_feedback_needs_no_token_or_does_not_count_or_is_forgotten(
+    feed: Path, tmp_path: Path, said: Said, knows_little: str
+) -> None:
     """Labels over HTTP and by command while it runs: applied, undone, audited, kept over a restart."""
     token = tmp_path / "token"
     token.write_text("0123456789abcdef\n")
-    running = Settled(tmp_path / "run", followed(feed), http=f'token_file = "{token}"\n')
+    running = Settled(tmp_path / "run", followed(feed), http=f'token_file = "{token}"\n', more=knows_little)
     here = ("--state-dir", str(running.state))
 
     def status(store: Store, number: int) -> str:
@@ -279,8 +289,10 @@ def test_feedback_needs_no_token_or_does_not_count_or_is_forgotten(feed: Path, t
         assert running.stop() == 0
 
 
-def test_a_command_does_not_show_or_change_what_runs(feed: Path, tmp_path: Path, said: Said) -> None:
-    running = Settled(tmp_path / "run", followed(feed), warmup=200)
+def test_a_command_does_not_show_or_change_what_runs(
+    feed: Path, tmp_path: Path, said: Said, knows_little: str
+) -> None:
+    running = Settled(tmp_path / "run", followed(feed), warmup=200, more=knows_little)
     here = ("--state-dir", str(running.state))
     with running:
         running.ready()
