@@ -83,6 +83,7 @@ class Replay:
     truth: list[str] = field(default_factory=list)
     times: list[int] = field(default_factory=list)
     warm_at: int | None = None
+    held: int = 0  # anomalous records that were not told in the warm-up
     by_label: Counter[str] = field(default_factory=Counter)
     anomalous: Counter[str] = field(default_factory=Counter)
     novel: Counter[str] = field(default_factory=Counter)
@@ -117,6 +118,7 @@ def replay(model: Model, tables: Iterable[Table], settings: Config) -> Replay:
                 done.warm_at = at
             _tell(done, outcome.events, terminal)
     _tell(done, detector.book.close_all(), terminal)
+    done.held = detector.counters["not_told_in_warmup"]
     return done
 
 
@@ -300,6 +302,7 @@ def _found(done: Replay, kinds: Sequence[str]) -> dict[str, Any]:
             told.about(["ordinary", "normal", "unknown"]) and not told.about(kinds) for told in done.alerts.values()
         ),
         "warm": done.warm_at is not None and done.warm_at <= places[0],
+        "not told in the warm-up": done.held,
         "flagged": done.share(done.anomalous, kinds) if done.warm_at is not None else None,
         "told": [
             {
@@ -398,6 +401,8 @@ def main() -> None:
     if given.what == "site":
         site(given.model)
         return
+    if given.what != "week" and (given.data is None or not (given.data / "pcap").is_dir()):
+        raise SystemExit("the captures were not found: set NETCLUST_DATA to the folder of the data sets")
     model = load(given.model)
     body: dict[str, Any] = {
         "model": {"name": given.model, "fingerprint": model.fingerprint},
@@ -407,8 +412,6 @@ def main() -> None:
     if given.what in ("all", "week"):
         body["week"] = week(model)
     if given.what in ("all", "captures"):
-        if given.data is None or not (given.data / "pcap").is_dir():
-            raise SystemExit("the captures were not found: set NETCLUST_DATA to the folder of the data sets")
         body |= captures(model, given.data, given.told)
     if given.what == "all":
         save("quiet", body)

@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import json
 import math
+import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ import numpy as np
 from common import save
 from daemon_rate import RATED, SOCKET
 from loading import (
+    PRIORITY,
     WARM_UP,
     Phase,
     PinnedDaemon,
@@ -29,7 +31,6 @@ from loading import (
     Watched,
     balance,
     feed,
-    first,
     latency_counts,
     make_pools,
     pinned,
@@ -114,7 +115,7 @@ def soak(folder: Path, seconds: float, rate: float, *, quick: bool = False) -> d
         "problems": seen.problems[:20],
         "exit_code": code,
         "pinned": bool(pinned(0)),
-        "priority": bool(first()),
+        "priority": PRIORITY if os.geteuid() == 0 else 0,
     })  # fmt: skip
 
 

@@ -73,5 +73,6 @@ class DaemonControl:
             return self._daemon.reload_and_wait(RELOAD_SECONDS)
 
     def note_change(self) -> None:
-        """Something was decided: the daemon looks at the store soon anyway."""
+        """Something was decided: it counts from the next batch on."""
+        self._daemon.decisions.look_now()
         self._daemon.inbox.wake()

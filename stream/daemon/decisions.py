@@ -53,6 +53,10 @@ class Decisions:
         self._asked: set[str] = set()  # rule changes that wait for their arrival number
         self._hidden: dict[str, int] = {}
 
+    def look_now(self) -> None:
+        """Let the next `poll` look, however soon it comes. From any thread."""
+        self._polled = 0.0
+
     def poll(self) -> None:
         """Take up what was decided since, if it is time to look."""
         now = time.monotonic()

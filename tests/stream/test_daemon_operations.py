@@ -280,7 +280,7 @@ def test_feedback_needs_no_token_or_does_not_count_or_is_forgotten(
         assert running.stop() == 0
     with running:
         running.ready()
-        assert running.total("netclust_label_events") == 1
+        running.until(lambda: running.total("netclust_label_events") == 1, "the label that was not undone")
         append(feed, attack_lines(tmp_path, 600, seed=1))
         running.until(lambda: running.judged() == 600)
         labels = {line["label"] for line in running.verdicts()[600:]}
@@ -306,6 +306,8 @@ def test_a_command_does_not_show_or_change_what_runs(
         # A rule hides, counts what it hid, and is taken back.
         hidden = said("suppress", "add", "--label", "novel", "--reason", "a test", "--until", "1h", *here)
         rule = hidden.split()[0]
+        with Store(running.state / "netclust.db", read_only=True) as store:
+            running.until(lambda: store.suppressions()[0].from_tick is not None, "the rule is taken up")
         append(feed, attack_lines(tmp_path, 600, seed=2))
         running.until(lambda: running.judged() == 1200)
         running.until(lambda: running.total("netclust_alert_records_suppressed_total", by="rule") > 0, "hiding")
