@@ -178,7 +178,9 @@ def _whole_file(folder: Path, source: str) -> dict[str, Any]:
             except (OSError, ValueError):
                 break
             warm = warm or (time.monotonic() if sample.get("netclust_warmup_progress_ratio") == 1.0 else 0.0)
-            if warm and time.monotonic() - warm > 1.0:  # what had waited for the end of the warm-up is through
+            if (
+                sample and warm and time.monotonic() - warm > 1.0
+            ):  # what had waited for the end of the warm-up is through
                 looks.append((time.monotonic(), cpu, sample))
             time.sleep(0.25)
         code = daemon.wait()

@@ -192,9 +192,9 @@ def in_office(path: Path, rules: LabelRules, schema: str, office: Path) -> Itera
 
 def traffic_hours(path: Path) -> float:
     """How long a capture's traffic lasts: gaps of a minute and more between packets are left out."""
-    times = np.concatenate([block.index["time"] for block in CaptureFile(path) if len(block)]).astype(np.int64)
-    gaps = np.diff(times)
-    return float(gaps[(gaps > 0) & (gaps < GAP_NS)].sum()) / HOUR_NS
+    times = np.concatenate([block.index["time"].copy() for block in CaptureFile(path)])  # blocks share their memory
+    gaps = np.diff(np.sort(times))
+    return float(gaps[gaps < GAP_NS].sum()) / HOUR_NS
 
 
 # The parts

@@ -49,6 +49,7 @@ MINUTE: tuple[Phase, ...] = (
     (8.0, 0.975, "mixed"),
 )
 """Seconds, multiple of the rate, pool: on average the rate, with two bursts of twice as much."""
+QUICK_SOCKET = f"{SOCKET}[warmup]\nrecords = 1000\nreferences = 500\n"
 QUICK_WARM_UP: Phase = (1.0, 1500, "normal")
 FLAT_MB_AN_HOUR = 1.0
 MAX_PAUSE = 0.2
@@ -68,7 +69,7 @@ def plan(seconds: float, rate: float, warm_up: Phase = WARM_UP) -> list[Phase]:
 def soak(folder: Path, seconds: float, rate: float, *, quick: bool = False) -> dict[str, Any]:
     """Run it; everything that was seen, and whether it is as it must be. `quick`: a short warm-up, looks more often."""
     scrape, memory = (1.0, 0.5) if quick else (5.0, 10.0)
-    source, warm_up = (f"{SOCKET}[warmup]\nrecords = 1000\n", QUICK_WARM_UP) if quick else (SOCKET, WARM_UP)
+    source, warm_up = (QUICK_SOCKET, QUICK_WARM_UP) if quick else (SOCKET, WARM_UP)
     folder.mkdir(parents=True, exist_ok=True)
     pools = make_pools(folder, *((4000, 1) if quick else (50_000, 4)))
     with PinnedDaemon(folder / "daemon", source) as daemon:

@@ -387,15 +387,15 @@ class Linker:
 
         return thaw(model, snapshot, where, base)
 
-    def adopt(self, model: Model) -> Linker:
+    def adopt(self, model: Model, config: LinkerConfig | None = None) -> Linker:
         """A linker with another model that goes on counting where this one stands; this one must not be used again.
 
-        Where both have the same encoding, and the new reference set begins with the old one, everything that is
-        remembered stays. Else the referent window, the clusters and the label events are given up.
+        Where both have the same encoding and configuration, and the new reference set begins with the old one,
+        everything that is remembered stays. Else referent window, clusters and label events are given up.
         """
         from netclust.snapshot import adopt
 
-        return adopt(self, model)
+        return adopt(self, model, config or self.config)
 
 
 def _links(verdicts: Verdicts) -> kernels.Links:

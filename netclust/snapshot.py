@@ -17,6 +17,7 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +53,10 @@ class Frozen:
     def pack(self) -> bytes:
         """As a file's content."""
         return container.pack(KIND, self.arrays, self.header)
+
+    def parts(self) -> Iterator[bytes | memoryview]:
+        """As a file's content, bit by bit: what others do meanwhile does not wait."""
+        return container.parts(KIND, self.arrays, self.header)
 
 
 class _Header(msgspec.Struct, forbid_unknown_fields=True):
@@ -153,11 +158,11 @@ def _complete(arrays: Arrays, header: _Header, base: bytes | None, where: str) -
         join_partition(arrays, before, p, where)
 
 
-def adopt(old: Linker, model: Model) -> Linker:
+def adopt(old: Linker, model: Model, config: LinkerConfig) -> Linker:
     """The linker of another model, with what the old one remembers; see Linker.adopt."""
-    linker = Linker(model, old.config)
+    linker = Linker(model, config)
     linker.tick = old.tick
-    if not _goes_on(old.model, model):
+    if config != old.config or not _goes_on(old.model, model):
         counted = sum(int(part.cursor[kernels.PUSHED]) for part in old._parts)
         linker._parts[0].cursor[kernels.PUSHED] = counted
         # Cluster ids are never given twice.

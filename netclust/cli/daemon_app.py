@@ -93,7 +93,7 @@ def watch(
 
     configured = watching.configured(
         source, kind=kind.value if kind else "", follow=follow, model=model, schema=schema, warmup=warmup, bpf=bpf,
-        json=json, http=http, state=state_dir or watching.temporary_state(),
+        json=json, http=http, state=state_dir,
     )  # fmt: skip
     raise typer.Exit(watching.run(configured, seconds, keep=bool(state_dir)))
 

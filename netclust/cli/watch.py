@@ -74,7 +74,7 @@ def configured(
         "sink": [{"kind": "terminal"}, *([{"kind": "jsonl", "path": json}] if json else [])],
         "model": {"path": model},
         "http": {"listen": http},
-        "daemon": {"state_dir": state},
+        "daemon": {"state_dir": state or temporary_state()},  # made once it is known that there is something to watch
         "log": {"level": "warning"},
     }
     records = WARMUP_RECORDS if warmup is None else warmup

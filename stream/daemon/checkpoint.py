@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -97,37 +97,44 @@ class CheckpointStore:
         if cut.before is not None:
             cut.before()
         if cut.linker is not None:
-            data = cut.linker.pack()
             window = sum(len(a) for name, a in cut.linker.arrays.items() if name.endswith(".window.label"))
             if cut.linker.since is None and window > self._small:
-                base_bytes = self._write_base(data, cut.linker)
+                base_bytes = self._write_base(cut.linker)
                 # What changed since the base was made: nothing yet, but all that may change is there.
                 facts["base"] = self._base_name
             else:
-                arrays[_LINKER] = np.frombuffer(data, np.uint8)
+                arrays[_LINKER] = np.frombuffer(cut.linker.pack(), np.uint8)
                 if cut.linker.since is not None:
                     facts["base"] = self._base_name
         path = self.folder / f"checkpoint-{self._next:012d}.netclust"
-        size = self._write_file(path, container.pack(KIND, arrays, facts))
+        size = self._write_file(path, container.parts(KIND, arrays, facts))
         self._next += 1
         self._remove_old()
         return Written(path, size, base_bytes)
 
-    def _write_base(self, data: bytes, frozen: Frozen) -> int:
+    def _write_base(self, frozen: Frozen) -> int:
         name = f"base-{self._next:012d}.netclust"
-        size = self._write_file(self.folder / name, data)
+        size = self._write_file(self.folder / name, frozen.parts())
         self._base_name, self._base_tick, self._base_model = name, frozen.tick, frozen.header["model"]
         return size
 
-    def _write_file(self, path: Path, data: bytes) -> int:
-        container.write_bytes(path, data + hashlib.sha256(data).digest())
+    def _write_file(self, path: Path, content: Iterable[bytes | memoryview]) -> int:
+        digest = hashlib.sha256()
+
+        def with_digest() -> Iterator[bytes | memoryview]:
+            for part in content:
+                digest.update(part)
+                yield part
+            yield digest.digest()
+
+        container.write_parts(path, with_digest())
         os.chmod(path, 0o600)
         descriptor = os.open(self.folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)  # the name, too, is on the disk
         finally:
             os.close(descriptor)
-        return len(data) + _DIGEST_BYTES
+        return path.stat().st_size
 
     def load(self) -> Loaded | None:
         """The newest checkpoint that is whole, or None; what was passed over is in `refused`, and set aside."""

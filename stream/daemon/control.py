@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from netclust._version import __version__
+from netclust.stream.daemon.measures import trouble_of
 from netclust.stream.store import Store
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class DaemonControl:
             "schema": detector.model.encoding.schema.name,
             "open_alerts": detector.book.open_count,
             "sources": {
-                lane.source.name: {"ended": lane.ended, "waiting": lane.records, "trouble": daemon.trouble_of(lane)}
+                lane.source.name: {"ended": lane.ended, "waiting": lane.records, "trouble": trouble_of(lane)}
                 for lane in lanes
             },
             "troubles": daemon.outputs.troubles(),

@@ -14,8 +14,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from netclust.errors import InputError, ModelError, NetclustError
-from netclust.linker import Linker
+from netclust.errors import InputError, NetclustError
 from netclust.model import Model
 from netclust.stream.alert_events import Event
 from netclust.stream.daemon import build
@@ -26,16 +25,18 @@ from netclust.stream.daemon.config import Config, load_config
 from netclust.stream.daemon.control import DaemonControl
 from netclust.stream.daemon.decisions import Decisions
 from netclust.stream.daemon.logs import Log
+from netclust.stream.daemon.measures import measure, trouble_of
 from netclust.stream.daemon.models import ModelShelf
 from netclust.stream.daemon.notify import Notifier
 from netclust.stream.daemon.outputs import Outputs
 from netclust.stream.daemon.privileges import DEFAULT_USER, drop_root
-from netclust.stream.daemon.queues import Inbox, Lane
+from netclust.stream.daemon.queues import Inbox
+from netclust.stream.daemon.resuming import detector_of, numbers_of, state_of
 from netclust.stream.daemon.warming import leaving_cache, load_kernels
-from netclust.stream.detector import Detector, Outcome, verdict_lines
+from netclust.stream.detector import Outcome, verdict_lines
 from netclust.stream.sinks.base import Sink
 from netclust.stream.sinks.store_sink import StoreSink
-from netclust.stream.sources.base import Arrival, Source, SourceState
+from netclust.stream.sources.base import Arrival, Source
 from netclust.stream.store import Store, StoreCorruptError, move_aside
 from netclust.stream.telemetry import Telemetry
 
@@ -120,7 +121,7 @@ class Daemon:
             self.store, self.detector, self.telemetry, self.log, shelf=self.shelf,
             label_seq=int(facts.get("label_seq", 0)), rollback=int(facts.get("rollback", 0)),
         )  # fmt: skip
-        self._measure()
+        measure(self.telemetry, self.config, self.inbox, self.detector, self.folder, lambda: self.phase == "running")
         # Before rights are given up: the cache may be root's.
         load_kernels(self.config, self.detector.model, warming=self.detector.warming)
         self._open_http()
@@ -128,7 +129,8 @@ class Daemon:
         self.checkpointer = Checkpointer(
             self.checkpoints, self.inbox, self.telemetry, self.log, seconds=self.config.daemon.checkpoint_seconds
         )
-        self.checkpointer.states = [self._start_state(source, facts, loaded) for source in sources]
+        if loaded is not None:
+            self.checkpointer.states = [state_of(source, facts, loaded.arrays) for source in sources]
 
     def _lock_folder(self) -> None:
         """One daemon a state folder."""
@@ -162,38 +164,11 @@ class Daemon:
         for why in self.checkpoints.refused:
             self.telemetry.checkpointed(False)
             self.log.error("a checkpoint cannot be used, an older one is tried", why=why)
-        names = self._number_sources(loaded)
-        self.detector = Detector(model, self.config, names=names)
+        self.numbers = numbers_of(self.config, loaded)
+        names = sorted(self.numbers, key=self.numbers.__getitem__)
+        self.detector = detector_of(self.config, model, loaded, self.shelf, names, self.log)
         self._configured = model.fingerprint
-        if loaded is None:
-            return None
-        where = str(loaded.path)
-        if loaded.facts.get("configured_model") != model.fingerprint:
-            self.log.warning("the model is another one than at the last stop: the referent window begins anew")
-            return loaded
-        if loaded.facts.get("window") != msgspec.to_builtins(self.config.window):
-            self.log.warning("[window] has changed since the last stop: the referent window begins anew")
-            return loaded
-        try:
-            if loaded.linker is None:
-                raise ModelError(f"{where}: has no linker")
-            used = model if loaded.facts["model"] == model.fingerprint else self.shelf.load(loaded.facts["model"])
-            linker = Linker.restore(used, loaded.linker, where, loaded.base)
-            detector = Detector(model, self.config, linker=linker, names=names)
-            arrays = {name[9:]: array for name, array in loaded.arrays.items() if name.startswith("detector.")}
-            detector.restore(loaded.facts["detector"], arrays, where)
-            self.detector = detector
-            self.log.info("goes on after record", records=linker.tick, checkpoint=loaded.path.name)
-        except (InputError, KeyError) as error:
-            self.log.error("the detector's part of the checkpoint cannot be used: it begins anew", why=str(error))
         return loaded
-
-    def _number_sources(self, loaded: Loaded | None) -> list[str]:
-        """Source numbers never change: those of a checkpoint stay, new ones come behind. Their names, by number."""
-        self.numbers: dict[str, int] = {} if loaded is None else dict(loaded.facts.get("numbers", {}))
-        for source in self.config.sources:
-            self.numbers.setdefault(source.name, 1 + max(self.numbers.values(), default=-1))
-        return [name for name, _ in sorted(self.numbers.items(), key=lambda item: item[1])]
 
     def _open_sources(self, facts: dict[str, Any], arrays: dict[str, Any]) -> list[Source]:
         given = self._given_sources
@@ -204,22 +179,8 @@ class Daemon:
         )
         for source in sources:
             self._undo.callback(source.close)
-            source.open(self._state_of(source, facts, arrays))
+            source.open(state_of(source, facts, arrays))
         return sources
-
-    def _state_of(self, source: Source, facts: dict[str, Any], arrays: dict[str, Any]) -> SourceState | None:
-        saved = facts.get("sources", {}).get(source.name)
-        if saved is None and (source.replayable or not facts):
-            return None
-        saved = dict(saved or {"seq": 0})
-        if not source.replayable and not facts.get("clean") and "seq" in saved:
-            saved["seq"] = ((int(saved["seq"]) >> 32) + 1) << 32  # ids of records that were lost are not given again
-        prefix = f"source.{source.name}."
-        return SourceState(saved, {n[len(prefix) :]: a for n, a in arrays.items() if n.startswith(prefix)})
-
-    def _start_state(self, source: Source, facts: dict[str, Any], loaded: Loaded | None) -> SourceState | None:
-        """Where it stands before it has given anything; a source that was never read has to say so itself."""
-        return None if loaded is None else self._state_of(source, facts, loaded.arrays)
 
     def _open_sinks(self, facts: dict[str, Any]) -> None:
         # A file that is replayed may wait for its own log; nothing else waits for a sink.
@@ -231,44 +192,6 @@ class Daemon:
 
     def _sources(self) -> list[Source]:
         return [lane.source for lane in self.inbox.lanes]
-
-    def _measure(self) -> None:
-        """Let Prometheus ask everybody."""
-        for number, lane in enumerate(self.inbox.lanes):
-            self.telemetry.add_source(lane.source.name, *self._source_feed(number, lane))
-        detector = self.detector
-        window = self.config.window.referent_window * self.config.window.partitions
-        self.telemetry.set_linker(lambda: detector.linker.counters(), window=window)
-        self.telemetry.set_alerts(detector.alert_counts)
-        self.telemetry.watch_folder(self.folder)
-        self.telemetry.add_gauges(
-            "detector",
-            lambda: {
-                "ready": float(self.phase == "running"),
-                "warmup_progress_ratio": detector.warmth,
-            },
-        )
-
-    def _source_feed(self, number: int, lane: Lane) -> tuple[Any, Any]:
-        def counters() -> dict[str, int]:
-            return {**lane.source.counters, **{f"shed_{why}": n for why, n in lane.counters.items()}}
-
-        def gauges() -> dict[str, float]:
-            records, seconds = self.inbox.waiting(number)
-            up = not lane.ended and not self.trouble_of(lane)
-            found = {"up": float(up), "queue_records": float(records), "queue_seconds": seconds}
-            if (flows := getattr(lane.source, "open_flows", None)) is not None:
-                found["flow_table_open"] = float(flows)
-            return found
-
-        return counters, gauges
-
-    @staticmethod
-    def trouble_of(lane: Lane) -> str:
-        """What is wrong with a source now."""
-        if lane.failure is not None:
-            return f"{type(lane.failure).__name__}: {lane.failure}"
-        return str(getattr(lane.source, "trouble", ""))
 
     def _open_http(self) -> None:
         self.control = DaemonControl(self, self.store, build.read_token(self.config))
@@ -421,7 +344,7 @@ class Daemon:
         for lane in self.inbox.lanes:
             if lane.failure is not None and lane.source.name not in self._failed:
                 self._failed.add(lane.source.name)
-                self.log.error("a source has failed", source=lane.source.name, why=self.trouble_of(lane))
+                self.log.error("a source has failed", source=lane.source.name, why=trouble_of(lane))
         self._note(running=True)
         self._notifier.status(f"{detector.linker.tick:,} records, {detector.book.open_count} open alerts")
 

@@ -81,6 +81,6 @@ def leaving_cache() -> Iterator[None]:
         return
     for module in modules:
         for function in vars(module).values():
-            cache = getattr(function, "_cache", None)
-            if hasattr(cache, "disable"):
-                cache.disable()
+            disable = getattr(getattr(function, "_cache", None), "disable", None)
+            if disable is not None:
+                disable()

@@ -23,6 +23,7 @@ from netclust.container import Arrays, need
 from netclust.errors import ModelError
 from netclust.kernels import decode
 from netclust.kernels import flow_layout as layout
+from netclust.stream.line_redaction import redact_lines
 
 __all__ = ["FlowMemory", "restore_flows", "save_flows"]
 
@@ -73,7 +74,7 @@ class FlowMemory:
 
 
 def save_flows(memory: FlowMemory) -> Arrays:
-    """What is in use, copied: as long as this takes nothing else is read."""
+    """What is in use, copied: as long as this takes nothing else is read. Unfinished lines are redacted."""
     slots = np.array([slot for which in range(layout.LISTS) for slot in _listed(memory, which)], np.int64)
     flow_words, side_words, _ = memory.words
     flows, sides = flow_words[slots], side_words[slots]
@@ -81,8 +82,8 @@ def save_flows(memory: FlowMemory) -> Arrays:
     with_gaps = np.flatnonzero(side["gaps"].any(axis=1))
     with_name = np.flatnonzero(flow["name_bytes"])
     with_line = np.flatnonzero(side["line"].any(axis=1))
-    lines = memory.lines[slots[with_line]]
-    lines[np.arange(layout.LINE_BYTES) >= side["line"][with_line][:, :, None]] = 0  # what was read is forgotten
+    spoken = side[with_line]
+    lines = redact_lines(memory.lines[slots[with_line]], spoken["line"], spoken["skip"], flow["app"][with_line])
     fragments = memory.fragments.view(np.uint8).reshape(len(memory.fragments), -1)
     used = np.flatnonzero(memory.fragments["hash"])
     return {

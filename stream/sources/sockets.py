@@ -58,6 +58,7 @@ class PipeFeed:
         try:
             if self.path == STDIN:
                 self._fd = os.dup(sys.stdin.fileno())
+                self._cutter.push(_looked_at(self._fd))
             else:
                 self._fd = os.open(
                     self.path, os.O_RDWR | os.O_NONBLOCK
@@ -325,6 +326,18 @@ class SocketFeed:
                     os.unlink(path)
             except OSError:
                 pass  # somebody else removed it
+
+
+def _looked_at(fd: int) -> bytes:
+    """What Python holds of standard input since somebody looked at its beginning; never waits for more."""
+    stream: Any = sys.stdin.buffer
+    blocking = os.get_blocking(fd)
+    os.set_blocking(fd, False)
+    try:
+        held = len(stream.peek(1))
+        return bytes(stream.read1(held)) if held else b""
+    finally:
+        os.set_blocking(fd, blocking)
 
 
 def is_socket(path: str) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-PATIENCE = float(os.environ.get("NETCLUST_TEST_PATIENCE", "90"))
+PATIENCE = 90.0
 
 
 def free_port() -> int:

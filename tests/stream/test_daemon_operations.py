@@ -37,7 +37,7 @@ def feed(tmp_path: Path) -> Path:
 def knows_little(tmp_path: Path, small_model: Model) -> str:
     """A model to which some attacks are new."""
     small_model.save(tmp_path / "model.safetensors")
-    return f'[model]\npath = "{tmp_path}/model.safetensors"\n'
+    return f'[model]\npath = "{tmp_path}/model.safetensors"\n[window]\nreferent_window = 1000\n'
 
 
 @pytest.fixture
@@ -289,9 +289,7 @@ def test_feedback_needs_no_token_or_does_not_count_or_is_forgotten(
         assert running.stop() == 0
 
 
-def test_a_command_does_not_show_or_change_what_runs(
-    feed: Path, tmp_path: Path, said: Said, knows_little: str
-) -> None:
+def test_a_command_does_not_show_or_change_what_runs(feed: Path, tmp_path: Path, said: Said, knows_little: str) -> None:
     running = Settled(tmp_path / "run", followed(feed), warmup=200, more=knows_little)
     here = ("--state-dir", str(running.state))
     with running:

@@ -164,6 +164,26 @@ def test_a_clock_step(tmp_path: Path) -> None:
     assert 1 <= len({line["netclust"]["alert"]["id"] for line in lines_of(alerts)}) <= 20
 
 
+def test_a_flood_while_the_site_is_learned(tmp_path: Path) -> None:
+    """Nothing but known attacks: it learns later instead of ending, also after a restart."""
+    feed = tmp_path / "feed.txt"
+    flood = [line for line in attack_lines(tmp_path, 3000).splitlines(keepends=True) if b"udp_flood" in line]
+    assert len(flood) >= 200
+    feed.write_bytes(b"".join(flood[:200]))
+    running = Settled(tmp_path / "run", followed(feed), warmup=200)
+    with running:
+        running.ready()
+        running.until(lambda: "the site could not be learned yet" in running.text(), "the notice")
+        assert running.status()["warming_up"] is True
+        running.kill()
+    with running:
+        running.ready()
+        append(feed, attack_lines(tmp_path, 500, seed=5))
+        running.until(lambda: running.status()["warming_up"] is False, "the end of the warm-up")
+        assert running.stop() == 0
+    assert each_once(running, 700)
+
+
 class Within(Settled):
     """A daemon that has the interfaces of a namespace; it is asked from there, too."""
 

@@ -35,8 +35,7 @@ def test_what_input_outruns_is_shed_and_counted_and_what_is_judged_is_not_old(so
 
     pools = make_pools(tmp_path, 4000, 1)
     small = "queue_records = 512\n"  # so that any machine is outrun
-    source = f"{soaks.SOCKET}[warmup]\nrecords = 1000\n"
-    with PinnedDaemon(tmp_path / "daemon", source, settings=small) as daemon:
+    with PinnedDaemon(tmp_path / "daemon", soaks.QUICK_SOCKET, settings=small) as daemon:
         daemon.ready()
         plan = [soaks.QUICK_WARM_UP, (1.5, 0, "flood"), (0.5, 0, "mixed")]
         sent = feed(daemon.feed_port, pools, plan).sent

@@ -1,0 +1,48 @@
+"""What of a daemon Prometheus may ask: its sources, the linker, the alerts, and how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from netclust.stream.daemon.config import Config
+from netclust.stream.daemon.queues import Inbox, Lane
+from netclust.stream.detector import Detector
+from netclust.stream.telemetry import Telemetry
+
+__all__ = ["measure", "trouble_of"]
+
+
+def trouble_of(lane: Lane) -> str:
+    """What is wrong with a source now."""
+    if lane.failure is not None:
+        return f"{type(lane.failure).__name__}: {lane.failure}"
+    return str(getattr(lane.source, "trouble", ""))
+
+
+def measure(
+    telemetry: Telemetry, config: Config, inbox: Inbox, detector: Detector, folder: Path, ready: Callable[[], bool]
+) -> None:
+    """Let Prometheus ask everybody."""
+    for number, lane in enumerate(inbox.lanes):
+        _add_source(telemetry, inbox, number, lane)
+    window = config.window.referent_window * config.window.partitions
+    telemetry.set_linker(lambda: detector.linker.counters(), window=window)
+    telemetry.set_alerts(detector.alert_counts)
+    telemetry.watch_folder(folder)
+    telemetry.add_gauges("detector", lambda: {"ready": float(ready()), "warmup_progress_ratio": detector.warmth})
+
+
+def _add_source(telemetry: Telemetry, inbox: Inbox, number: int, lane: Lane) -> None:
+    def counters() -> dict[str, int]:
+        return {**lane.source.counters, **{f"shed_{why}": n for why, n in lane.counters.items()}}
+
+    def gauges() -> dict[str, float]:
+        records, seconds = inbox.waiting(number)
+        up = not lane.ended and not trouble_of(lane)
+        found = {"up": float(up), "queue_records": float(records), "queue_seconds": seconds}
+        if (flows := getattr(lane.source, "open_flows", None)) is not None:
+            found["flow_table_open"] = float(flows)
+        return found
+
+    telemetry.add_source(lane.source.name, counters, gauges)

@@ -1,0 +1,71 @@
+"""Going on from a checkpoint: the detector as it was, also under another model or window; where sources stand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from netclust.container import Arrays
+from netclust.errors import InputError, ModelError
+from netclust.linker import Linker
+from netclust.model import Model
+from netclust.stream.daemon.checkpoint import Loaded
+from netclust.stream.daemon.config import Config
+from netclust.stream.daemon.logs import Log
+from netclust.stream.daemon.models import ModelShelf
+from netclust.stream.detector import Detector
+from netclust.stream.sources.base import Source, SourceState
+
+__all__ = ["detector_of", "numbers_of", "state_of"]
+
+_PREFIX = "detector."
+
+
+def numbers_of(config: Config, loaded: Loaded | None) -> dict[str, int]:
+    """The number of every source: those of a checkpoint never change, new ones come behind."""
+    numbers: dict[str, int] = {} if loaded is None else dict(loaded.facts.get("numbers", {}))
+    for source in config.sources:
+        numbers.setdefault(source.name, 1 + max(numbers.values(), default=-1))
+    return numbers
+
+
+def detector_of(
+    config: Config, model: Model, loaded: Loaded | None, shelf: ModelShelf, names: list[str], log: Log
+) -> Detector:
+    """The detector of a checkpoint, with the configured model; a new one where that cannot be."""
+    if loaded is None:
+        return Detector(model, config, names=names)
+    where = str(loaded.path)
+    try:
+        if loaded.linker is None:
+            raise ModelError(f"{where}: has no linker")
+        same = loaded.facts["configured_model"] == model.fingerprint
+        used = model if loaded.facts["model"] == model.fingerprint else shelf.load(loaded.facts["model"])
+        linker = Linker.restore(used, loaded.linker, where, loaded.base)
+        if loaded.facts["window"] != msgspec.to_builtins(config.window):
+            log.warning("[window] has changed since the last stop: the referent window begins anew")
+            linker = linker.adopt(used, config.window.linker())
+        detector = Detector(model if same else used, config, linker=linker, names=names)
+        arrays = {name.removeprefix(_PREFIX): a for name, a in loaded.arrays.items() if name.startswith(_PREFIX)}
+        detector.restore(loaded.facts["detector"], arrays, where)
+        if not same:
+            log.warning("the model is another one than at the last stop: the site is learned anew")
+            detector.swap(model)
+    except (InputError, KeyError) as error:
+        log.error("the detector's part of the checkpoint cannot be used: it begins anew", why=str(error))
+        return Detector(model, config, names=names)
+    log.info("goes on after record", records=linker.tick, checkpoint=loaded.path.name)
+    return detector
+
+
+def state_of(source: Source, facts: dict[str, Any], arrays: Arrays) -> SourceState | None:
+    """Where a source stood; None if it was never read."""
+    saved = facts.get("sources", {}).get(source.name)
+    if saved is None and (source.replayable or not facts):
+        return None
+    saved = dict(saved or {"seq": 0})
+    if not source.replayable and not facts.get("clean") and "seq" in saved:
+        saved["seq"] = ((int(saved["seq"]) >> 32) + 1) << 32  # ids of records that were lost are not given again
+    prefix = f"source.{source.name}."
+    return SourceState(saved, {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)})
