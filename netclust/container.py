@@ -69,7 +69,7 @@ def parts(kind: str, arrays: Arrays, header: Any) -> Iterator[bytes | memoryview
     for array in arrays.values():
         for row in array if array.ndim > 1 else [array]:
             if row.size:
-                yield memoryview(np.ascontiguousarray(row)).cast("B")
+                yield np.ascontiguousarray(row).view(np.uint8).data
 
 
 def unpack(data: bytes, kind: str, where: str) -> tuple[Arrays, dict[str, Any]]:

@@ -26,8 +26,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.adaptation import adapt, adaptation_of, clearly_attacks
-from netclust.batch import Batch, concat
+from netclust.adaptation import clearly_attacks
+from netclust.batch import Batch
 from netclust.container import Arrays
 from netclust.errors import InputError, ModelError
 from netclust.evidence import Evidence
@@ -43,7 +43,11 @@ from netclust.stream.exemplars import Exemplars
 from netclust.stream.sources.base import Arrival
 from netclust.stream.suppression import Suppression, SuppressionSet, suppression_of
 from netclust.stream.traffic_clock import TrafficClock
+from netclust.stream.warm_up import WarmUp
 from netclust.verdicts import NOVEL, VERDICTS, Verdicts
+
+NOTICE_RECORDS = 2048
+"""Notices of drift are told after so many records: at the same place, however the stream is cut."""
 
 __all__ = ["Detector", "ModelChange", "Outcome", "RuleChange", "verdict_lines"]
 
@@ -80,10 +84,19 @@ class Outcome:
 
 
 class Detector:
-    """A model, its linker, the book of alerts, and what people decided."""
+    """A model, its linker, the book of alerts, and what people decided.
+
+    `patient`: its sources wait while the model is fitted to the site; else that is done while records come.
+    """
 
     def __init__(
-        self, model: Model, config: Config, *, linker: Linker | None = None, names: Sequence[str] | None = None
+        self,
+        model: Model,
+        config: Config,
+        *,
+        linker: Linker | None = None,
+        names: Sequence[str] | None = None,
+        patient: bool = True,
     ) -> None:
         self.config = config
         self.linker = linker or Linker(model, config.window.linker())
@@ -99,8 +112,9 @@ class Detector:
         self.answers.start = model
         self.exemplars = Exemplars()
         self._due: list[Decision] = []
-        self._site: list[Batch] = []
-        self._warming = config.warmup.records if adaptation_of(model) is None else 0
+        self._notices: list[Notice] = []  # to be told at the next multiple of NOTICE_RECORDS
+        self._patient = patient
+        self._warm_up = self._new_warm_up(model)
         self._configured: dict[str, Suppression] = {}
         self.configure(config)
 
@@ -112,12 +126,22 @@ class Detector:
     @property
     def warming(self) -> bool:
         """Whether the site is still being learned."""
-        return self._warming > 0
+        return self._warm_up.active
 
     @property
     def warmth(self) -> float:
         """How far the warm-up has come, from 0 to 1."""
-        return 1.0 - self._warming / max(self.config.warmup.records, 1) if self._warming else 1.0
+        return self._warm_up.progress
+
+    def _new_warm_up(self, model: Model) -> WarmUp:
+        warm = self.config.warmup
+        return WarmUp(
+            model,
+            records=warm.records,
+            references=warm.references,
+            rate=self.config.model.false_alarm_rate,
+            reserve=0 if self._patient else warm.records // 2,
+        )
 
     def configure(self, config: Config) -> None:
         """Take over what can change while it runs: rules and alert settings."""
@@ -143,7 +167,7 @@ class Detector:
         self.generation += 1
         self.drift.begin_anew()
         self.exemplars.clear()
-        self._site, self._warming = [], self.config.warmup.records if adaptation_of(model) is None else 0
+        self._warm_up = self._new_warm_up(model)
 
     # Records
 
@@ -159,8 +183,9 @@ class Detector:
             stop = n
             if self._due:
                 stop = min(stop, at + max(self._due[0].from_tick - self.linker.tick, 0))
-            if self._warming:
-                stop = min(stop, at + self._warming)
+            if self.warming:
+                stop = min(stop, at + self._warm_up.until_next)
+            stop = min(stop, at + NOTICE_RECORDS - self.linker.tick % NOTICE_RECORDS)
             rows = np.arange(at, stop)
             part = table if stop - at == n else table[at:stop]
             batch = self.model.encoding.encode(part, self.linker.labels)
@@ -171,9 +196,6 @@ class Detector:
             at = stop
             if at == n and not self._due:
                 break
-        # Traffic time as the records tell it, not as the source has come: that depends on where arrivals are cut.
-        if outcomes:
-            outcomes[-1].events += self.book.advance(self._clock.now)
         return outcomes
 
     def advance(self, now: int, arrival: Arrival) -> Outcome | None:
@@ -190,7 +212,7 @@ class Detector:
         outcome = Outcome(batch, verdicts, self.linker.labels.names, rows, arrival)
         alarming = evidence.rows
         clock = self._clock.run(batch.time)
-        if self._warming:
+        if self.warming:
             # Before the site is known only what is clearly a known attack is told.
             clear = (verdicts.verdict[alarming] != NOVEL) & clearly_attacks(self.shipped, batch[alarming])
             self.counters["not_told_in_warmup"] += int((~clear).sum())
@@ -199,11 +221,16 @@ class Detector:
             told = self.book.take(self._anomalous(outcome, evidence, alarming, clock[alarming]))
             self._keep_exemplars(told, batch, verdicts)
             outcome.events += told
+        # Traffic time as the records tell it, not as the source has come: that depends on where arrivals are cut.
+        outcome.events += self.book.advance(self._clock.now)
         time = int(batch.time.max(initial=-1))
-        if self._warming:
+        if self.warming:
             outcome.events += self._warm(batch, time)
         else:
-            outcome.events += self.drift.observe(verdicts, time)
+            self._notices += self.drift.observe(verdicts, time)
+        if self.linker.tick % NOTICE_RECORDS == 0 and self._notices:
+            outcome.events += self._notices
+            self._notices = []
         return outcome
 
     def _keep_exemplars(self, told: Sequence[AlertEvent], batch: Batch, verdicts: Verdicts) -> None:
@@ -267,29 +294,24 @@ class Detector:
         )
 
     def _warm(self, batch: Batch, time: int) -> list[Event]:
-        """Gather records of the site; at the end of the warm-up make the model its own."""
-        self._site.append(Batch(num=batch.num, code=batch.code, time=batch.time))
-        self._warming -= len(batch)
-        if self._warming > 0:
-            return []
-        site = concat(self._site)
-        self._site = []
-        warm = self.config.warmup
+        """Count records in; at the end of the warm-up go on with the model that fits the site."""
         try:
-            model = adapt(self.shipped, site, rate=self.config.model.false_alarm_rate, references=warm.references)
+            model = self._warm_up.take(batch)
         except InputError as error:  # hardly anything but attacks: better luck with the next records
-            self._warming = warm.records
             key, message = f"warmup-failed:{self.linker.tick}", f"the site could not be learned yet: {error}"
-            return [Notice(topic="warmup", time=time, key=key, message=message, facts={"records": len(site)})]
+            return [Notice(topic="warmup", time=time, key=key, message=message)]
+        if model is None:
+            return []
         self.linker = self.linker.adopt(model)
         self.generation += 1
+        records = self._warm_up.records
         return [
             Notice(
                 topic="warmup",
                 time=time,
                 key=f"warmup:{self.generation}:{self.linker.tick}",
-                message=f"warmed up on {len(site):,} records of this site: alerts on what is new begin now",
-                facts={"records": len(site), "not_told": self.counters["not_told_in_warmup"]},
+                message=f"warmed up on {records:,} records of this site: alerts on what is new begin now",
+                facts={"records": records, "not_told": self.counters["not_told_in_warmup"]},
             )
         ]
 
@@ -355,15 +377,12 @@ class Detector:
             ],
             "counters": dict(self.counters),
             "generation": self.generation,
-            "warming": self._warming,
+            "warming": self._warm_up.left,
             "clock": self._clock,
+            "notices": self._notices,
         }
         facts["exemplars"], kept = self.exemplars.state()
-        arrays: Arrays = kept
-        if self._site:
-            site = concat(self._site)
-            self._site = [site]
-            arrays |= {"site.num": site.num, "site.code": site.code, "site.time": site.time}
+        arrays: Arrays = {**kept, **self._warm_up.state()}
         return msgspec.to_builtins(facts), arrays
 
     def restore(self, facts: dict[str, Any], arrays: Arrays, where: str) -> None:
@@ -380,17 +399,11 @@ class Detector:
         self._due = [d.answer or d.rule for d in state.due if d.answer or d.rule]  # type: ignore[misc]
         self.counters = Counter(state.counters)
         self.generation = state.generation
-        self._warming = state.warming
+        self._warm_up.restore(state.warming, arrays, where)
         self._clock = state.clock
+        self._notices = state.notices
         widths = (len(self.model.encoding.kept), len(self.model.encoding.widths))
         self.exemplars.restore(state.exemplars, arrays, widths, where)
-        if "site.num" in arrays:
-            num, code, time = (arrays[f"site.{name}"] for name in ("num", "code", "time"))
-            if (num.shape[1:], code.shape[1:]) != ((widths[0],), (widths[1],)) or not len(num) == len(code) == len(
-                time
-            ):
-                raise ModelError(f"{where}: the records of the warm-up do not fit the model")
-            self._site = [Batch(num=num, code=code, time=time)]
         self._set_rules()
 
 
@@ -411,6 +424,7 @@ class _Facts(msgspec.Struct, forbid_unknown_fields=True):
     warming: int
     clock: TrafficClock
     exemplars: list[str] = []
+    notices: list[Notice] = []
 
 
 def verdict_lines(outcome: Outcome, which: str) -> bytes:

@@ -163,7 +163,7 @@ class DaemonConfig(_Section, frozen=True, kw_only=True):
     state_dir: str = ""  # default: systemd's STATE_DIRECTORY, else the user's state folder
     user: str = ""  # to become after interfaces are open, if started as root
     checkpoint_seconds: float = 60.0
-    stop_seconds: float = 20.0  # drain within it
+    stop_seconds: float = 20.0  # drain and write the last checkpoint within it
     queue_records: int = 16_384
     queue_seconds: float = 0.5  # what has waited longer is shed, from a source that sheds
 

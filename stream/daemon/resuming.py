@@ -34,8 +34,9 @@ def detector_of(
     config: Config, model: Model, loaded: Loaded | None, shelf: ModelShelf, names: list[str], log: Log
 ) -> Detector:
     """The detector of a checkpoint, with the configured model; a new one where that cannot be."""
+    patient = not any(source.kind == "live" or "://" in source.path for source in config.sources)
     if loaded is None:
-        return Detector(model, config, names=names)
+        return Detector(model, config, names=names, patient=patient)
     where = str(loaded.path)
     try:
         if loaded.linker is None:
@@ -46,7 +47,7 @@ def detector_of(
         if loaded.facts["window"] != msgspec.to_builtins(config.window):
             log.warning("[window] has changed since the last stop: the referent window begins anew")
             linker = linker.adopt(used, config.window.linker())
-        detector = Detector(model if same else used, config, linker=linker, names=names)
+        detector = Detector(model if same else used, config, linker=linker, names=names, patient=patient)
         arrays = {name.removeprefix(_PREFIX): a for name, a in loaded.arrays.items() if name.startswith(_PREFIX)}
         detector.restore(loaded.facts["detector"], arrays, where)
         if not same:
@@ -54,7 +55,7 @@ def detector_of(
             detector.swap(model)
     except (InputError, KeyError) as error:
         log.error("the detector's part of the checkpoint cannot be used: it begins anew", why=str(error))
-        return Detector(model, config, names=names)
+        return Detector(model, config, names=names, patient=patient)
     log.info("goes on after record", records=linker.tick, checkpoint=loaded.path.name)
     return detector
 

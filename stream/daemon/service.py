@@ -82,6 +82,7 @@ class Daemon:
         self._clocks: dict[int, tuple[int, float]] = {}
         self._failed: set[str] = set()
         self._told_tick = 0
+        self._stopping_since = 0.0
         self._undo = contextlib.ExitStack()  # what is open, should the rest of it fail to
 
     # Beginning
@@ -263,7 +264,7 @@ class Daemon:
                 self.inbox.abandon()
                 break
             self.checkpointer.progress(self._cut)
-        return self._end(stopped=deadline is not None)
+        return self._end(stopped=deadline is not None, began=self._stopping_since or time.monotonic())
 
     def _take(self, number: int, arrival: Arrival) -> None:
         began = time.perf_counter()
@@ -477,22 +478,26 @@ class Daemon:
         self._notifier.stopping()
         self.log.info("stopping")
         self.inbox.ask_to_stop()
-        return time.monotonic() + self.config.daemon.stop_seconds
+        self._stopping_since = time.monotonic()
+        return self._stopping_since + self.config.daemon.stop_seconds / 2  # the other half is for the checkpoint
 
-    def _end(self, *, stopped: bool) -> int:
+    def _end(self, *, stopped: bool, began: float) -> int:
+        def left() -> float:
+            return max(began + self.config.daemon.stop_seconds - time.monotonic(), 0.5)
+
         self.phase = "stopping"
         self.inbox.release()
         if not stopped:
             self.tell(self.detector.book.close_all("stopped"))
-        self.checkpointer.wait(self.config.daemon.stop_seconds)
+        self.checkpointer.wait(left() / 2)
         if all(state is not None for state in self.checkpointer.states):
             self.checkpointer.cut_now(lambda: self._cut(clean=True))
         else:
             self.log.warning("no last checkpoint: what came since the one before is read again, where it can be")
-        self.checkpointer.close(self.config.daemon.stop_seconds)
+        self.checkpointer.close(left())
         self._heartbeat()
-        self.inbox.stop(2.0)
-        self.outputs.close(self.config.daemon.stop_seconds / 4)
+        self.inbox.stop(min(left(), 2.0))
+        self.outputs.close(left())
         self.phase = "stopped"
         self._note(running=False)
         self._undo.close()

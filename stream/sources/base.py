@@ -66,7 +66,7 @@ class Source(Protocol):
     name: str  # of the configuration; what metrics and alerts call it
     schema: Schema
     replayable: bool  # after a crash the same records can be read again from a state
-    sheds: bool  # when records come faster than they are linked: drop the newest (True), or let the writer wait (False)
+    sheds: bool  # when records come faster than they are linked: drop some (True), or let the writer wait (False)
     counters: Counter[str]  # what was read (packets, bytes, records), and what was passed over, by reason
 
     def open(self, state: SourceState | None) -> None:

@@ -36,6 +36,10 @@ def config(warmup: int = 0, more: str = "") -> Config:
     )
 
 
+def new_detector(warmup: int, linker: Linker | None = None) -> Detector:
+    return Detector(MODEL, config(abs(warmup)), linker=linker, patient=warmup >= 0)
+
+
 def arrival(first: int, last: int, table: Table = TODAY) -> Arrival:
     part = numbered(table[first:last], first)
     return Arrival(part, None, 0.0, int(part.time.max(initial=-1)))
@@ -58,9 +62,10 @@ def decisions() -> list[Answer | RuleChange]:
     ]
 
 
-@pytest.fixture(scope="module", params=[0, 300])
+@pytest.fixture(scope="module", params=[0, 300, -300])
 def whole(request: pytest.FixtureRequest) -> tuple[int, tuple[bytes, list[Any]]]:
-    detector = Detector(MODEL, config(request.param))
+    """Below 0: a warm-up that is fitted while records come."""
+    detector = new_detector(request.param)
     for decision in decisions():
         detector.decide(decision)
     return request.param, told(detector.take(0, arrival(0, len(TODAY))))
@@ -72,7 +77,7 @@ def test_no_cut_and_no_restart_changes_a_verdict_or_an_event(
     whole: tuple[int, tuple[bytes, list[Any]]], cuts: list[int], restart: int
 ) -> None:
     warmup, expected = whole
-    detector = Detector(MODEL, config(warmup))
+    detector = new_detector(warmup)
     for decision in decisions():
         detector.decide(decision)
     ends = [0, *sorted(cuts), len(TODAY)]
@@ -82,7 +87,7 @@ def test_no_cut_and_no_restart_changes_a_verdict_or_an_event(
             facts, arrays = detector.freeze()
             facts = json.loads(msgspec.json.encode(facts))
             linker = Linker.restore(detector.model, detector.linker.snapshot())
-            detector = Detector(MODEL, config(warmup), linker=linker)
+            detector = new_detector(warmup, linker)
             detector.restore(facts, arrays, "checkpoint")
         more = told(detector.take(0, arrival(first, last)))
         lines, events = lines + more[0], events + more[1]
