@@ -18,8 +18,9 @@ demo: $(READY)
 demo-nsl-kdd: $(READY)
 	@BIN=$(BIN) sh examples/demo-nsl-kdd.sh
 
+# A file of tests is run by one process: files start daemons, servers and network namespaces of their own.
 test: $(READY)
-	$(BIN)/python -m pytest -m 'not long'
+	$(BIN)/python -m pytest -m 'not long' -n auto --dist loadfile
 
 test-long: $(READY)
 	NETCLUST_LONG=1 $(BIN)/python -m pytest

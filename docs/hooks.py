@@ -23,6 +23,9 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """A link to a file outside of docs/ becomes its path; one to a file that does not exist stops the build."""
 
+    if "/" in page.file.src_uri:
+        return markdown  # in a folder of docs/, `..` is docs/ itself
+
     def path(found: re.Match[str]) -> str:
         if not (ROOT / found[2]).exists():
             raise PluginError(f"{page.file.src_uri}: there is no {found[2]} in the repository")

@@ -14,8 +14,8 @@ PUBLIC = [
     "evaluate_network", "explain", "infer_schema", "load_params", "load_schema", "parse_schema", "read_table",
     "simulate", "train", "train_network", "CaptureFile", "CaptureReader", "FlowTable", "FlowTimeouts",
     "connection_maker", "load_labels", "open_live", "open_records", "simulate_capture", "adapt", "load_shipped",
-    "Alert", "AlertEvent", "load_config", "parse_config", "Daemon", "Detector", "MemorySink", "Sink", "Arrival", "MemorySource",
-    "Source", "Store",
+    "Alert", "AlertEvent", "load_config", "parse_config", "Daemon", "Detector", "MemorySink", "Sink", "Arrival",
+    "MemorySource", "Source", "Store",
 ]  # fmt: skip
 
 
