@@ -39,7 +39,7 @@ def obey_signals(daemon: Daemon) -> None:
 
     def on(number: int, frame: FrameType | None) -> None:
         if number == signal.SIGHUP:
-            daemon.reload()
+            daemon.reloader.ask()
         elif number == signal.SIGUSR1:
             daemon.reopen_logs()
         else:

@@ -71,7 +71,7 @@ class DaemonControl:
     def reload(self) -> tuple[bool, str]:
         """Ask the daemon to reload, and wait for what comes of it."""
         with self._lock:
-            return self._daemon.reload_and_wait(RELOAD_SECONDS)
+            return self._daemon.reloader.ask_and_wait(RELOAD_SECONDS)
 
     def note_change(self) -> None:
         """Something was decided: it counts from the next batch on."""

@@ -14,14 +14,14 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from netclust.errors import InputError, NetclustError
+from netclust.errors import InputError
 from netclust.model import Model
 from netclust.stream.alert_events import Event
 from netclust.stream.daemon import build
 from netclust.stream.daemon.checkpoint import CheckpointStore, Cut, Loaded
 from netclust.stream.daemon.checkpointing import Checkpointer
 from netclust.stream.daemon.clerk import Clerk
-from netclust.stream.daemon.config import Config, load_config
+from netclust.stream.daemon.config import Config
 from netclust.stream.daemon.control import DaemonControl
 from netclust.stream.daemon.decisions import Decisions
 from netclust.stream.daemon.logs import Log
@@ -31,6 +31,7 @@ from netclust.stream.daemon.notify import Notifier
 from netclust.stream.daemon.outputs import Outputs
 from netclust.stream.daemon.privileges import DEFAULT_USER, drop_root
 from netclust.stream.daemon.queues import Inbox
+from netclust.stream.daemon.reloading import Reloader
 from netclust.stream.daemon.resuming import detector_of, numbers_of, state_of
 from netclust.stream.daemon.warming import leaving_cache, load_kernels
 from netclust.stream.detector import Outcome, verdict_lines
@@ -47,8 +48,6 @@ MAX_CLUSTERS_TOLD = 4096
 """At a heartbeat the store hears of so many clusters, the newest."""
 HELD = "verdicts.held"
 """Under this name a checkpoint has lines that the log of verdicts did not take."""
-FIXED = ("sources", "window", "daemon", "http", "store", "verdicts", "warmup")
-"""Sections that a reload cannot change: they need a restart."""
 
 
 class Daemon:
@@ -73,11 +72,9 @@ class Daemon:
         self._given_sources = sources
         self._given_sinks = list(sinks)
         self._stop = threading.Event()
-        self._reload = threading.Event()
         self._reopen = threading.Event()
-        self._reloaded = threading.Condition()
-        self._reload_result: tuple[bool, str] | None = None
-        self._notifier = Notifier()
+        self.reloader = Reloader(self)
+        self.notifier = Notifier()
         self._beat = 0.0
         self._clocks: dict[int, tuple[int, float]] = {}
         self._failed: set[str] = set()
@@ -224,21 +221,9 @@ class Daemon:
         """End soon, in order. From a signal handler or any thread."""
         self._stop.set()
 
-    def reload(self) -> None:
-        """Reload soon. From a signal handler or any thread."""
-        self._reload.set()
-
     def reopen_logs(self) -> None:
         """Logs were rotated away. From a signal handler or any thread."""
         self._reopen.set()
-
-    def reload_and_wait(self, seconds: float) -> tuple[bool, str]:
-        """Reload, and say what came of it."""
-        with self._reloaded:
-            self._reload_result = None
-            self._reload.set()
-            self._reloaded.wait_for(lambda: self._reload_result is not None, seconds)
-            return self._reload_result or (False, f"not done within {seconds:g} seconds")
 
     def run(self) -> int:
         """Link until the sources end or somebody says stop; the exit code."""
@@ -247,7 +232,7 @@ class Daemon:
         self.checkpointer.wait(self.config.daemon.stop_seconds)
         self.inbox.start()
         self.phase = "running"
-        self._notifier.ready(f"watching {len(self.inbox.lanes)} sources")
+        self.notifier.ready(f"watching {len(self.inbox.lanes)} sources")
         deadline: float | None = None
         while True:
             self.came_round = time.monotonic()
@@ -319,14 +304,12 @@ class Daemon:
     def _house(self) -> None:
         """What is to be done between batches."""
         self.decisions.poll()
-        self._notifier.alive()
+        self.notifier.alive()
         if self._reopen.is_set():
             self._reopen.clear()
             self.outputs.reopen()
             self.log.info("logs reopened")
-        if self._reload.is_set():
-            self._reload.clear()
-            self._do_reload()
+        self.reloader.progress()
         if time.monotonic() - self._beat > HEARTBEAT_SECONDS:
             self._beat = time.monotonic()
             self._heartbeat()
@@ -347,7 +330,7 @@ class Daemon:
                 self._failed.add(lane.source.name)
                 self.log.error("a source has failed", source=lane.source.name, why=trouble_of(lane))
         self._note(running=True)
-        self._notifier.status(f"{detector.linker.tick:,} records, {detector.book.open_count} open alerts")
+        self.notifier.status(f"{detector.linker.tick:,} records, {detector.book.open_count} open alerts")
 
     def _note(self, *, running: bool) -> None:
         """Have the store say that we run, which clusters have grown, and what rules have hidden."""
@@ -415,35 +398,8 @@ class Daemon:
         )
         return cut, self.outputs.mark()
 
-    # Reload
-
-    def _do_reload(self) -> None:
-        self._notifier.reloading()
-        try:
-            self._swap(self._build_new())
-            result = (True, "reloaded")
-            self.log.info("reloaded")
-        except NetclustError as error:
-            result = (False, str(error))
-            self.log.error("reload refused: it goes on as before", why=str(error))
-        self.telemetry.reloaded(result[0])
-        self._notifier.ready(f"watching {len(self.inbox.lanes)} sources")
-        with self._reloaded:
-            self._reload_result = result
-            self._reloaded.notify_all()
-
-    def _build_new(self) -> tuple[Config, Model]:
-        if self.path is None:
-            raise InputError("there is no configuration file to reload")
-        config = load_config(self.path)
-        changed = [name for name in FIXED if getattr(config, name) != getattr(self.config, name)]
-        if changed:
-            raise InputError(f"{', '.join(changed)} cannot change while it runs: restart netclust instead")
-        return config, build.check_config(config)
-
-    def _swap(self, new: tuple[Config, Model]) -> None:
-        config, model = new
-        self._swap_sinks(config)  # what may still fail goes first
+    def take_over(self, config: Config, model: Model) -> None:
+        """Go on with another configuration, which was checked, and its model."""
         self.config = config
         self.detector.configure(config)
         self.log.form, self.log.level = config.log.format, config.log.level
@@ -453,29 +409,11 @@ class Daemon:
             self.detector.swap(model)
             self.checkpointer.ask()
 
-    def _swap_sinks(self, config: Config) -> None:
-        """Other sinks; where one cannot be opened, those of before are back and InputError says why."""
-        before, after = ({sink.name: sink for sink in c.sinks} for c in (self.config, config))
-        for name in [n for n in before if after.get(n) != before[n]]:
-            self.outputs.remove(name, 2.0)
-        try:
-            self._add_sinks(config)
-        except InputError:
-            for name in [n for n in after if n in self.outputs.runners and after[n] != before.get(n)]:
-                self.outputs.remove(name, 2.0)
-            self._add_sinks(self.config)
-            raise
-
-    def _add_sinks(self, config: Config) -> None:
-        for sink in build.build_sinks(config):
-            if sink.name not in self.outputs.runners:
-                self.outputs.add(sink, config, None)
-
     # Ending
 
     def _begin_stop(self) -> float:
         self.phase = "stopping"
-        self._notifier.stopping()
+        self.notifier.stopping()
         self.log.info("stopping")
         self.inbox.ask_to_stop()
         self._stopping_since = time.monotonic()

@@ -182,15 +182,15 @@ def test_a_bad_configuration_is_refused_and_the_old_one_runs_on(settings: Callab
     path = settings()
     with Running(path, [source]) as running:
         path.write_text("[[source]]\nkind = 5\n")
-        ok, why = running.daemon.reload_and_wait(PATIENCE)
+        ok, why = running.daemon.reloader.ask_and_wait(PATIENCE)
         assert not ok
         assert "kind" in why
         settings("[[suppress]]\nreason = 'x'\nport = 99999\n")
-        assert running.daemon.reload_and_wait(PATIENCE)[0] is False
+        assert running.daemon.reloader.ask_and_wait(PATIENCE)[0] is False
         settings("[window]\nreferent_window = 7\n")
-        assert "restart" in running.daemon.reload_and_wait(PATIENCE)[1]
+        assert "restart" in running.daemon.reloader.ask_and_wait(PATIENCE)[1]
         settings("[[suppress]]\nreason = 'noise'\nport = 80\n")
-        assert running.daemon.reload_and_wait(PATIENCE) == (True, "reloaded")
+        assert running.daemon.reloader.ask_and_wait(PATIENCE) == (True, "reloaded")
         assert [r.reason for r in running.daemon.detector.book.suppressions.rules] == ["noise"]
         text, _ = running.daemon.telemetry.exposition()
         assert b'netclust_reloads_total{result="failed"} 3.0' in text
@@ -204,7 +204,7 @@ def test_another_model_is_swapped_in_without_a_record_lost(
     with Running(settings(), [source]) as running:
         running.until(lambda: running.daemon.detector.linker.tick == 300)
         small_model.with_root(None).save(tmp_path / "model.safetensors")
-        assert running.daemon.reload_and_wait(PATIENCE)[0]
+        assert running.daemon.reloader.ask_and_wait(PATIENCE)[0]
         source.put(attacks(200, seed=8))
         running.until(lambda: running.daemon.detector.linker.tick == 500)
         assert running.daemon.detector.model.calibration is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -91,3 +92,9 @@ def test_kill_9_at_any_moment_changes_no_verdict_and_no_alert(
     assert kills > 0
     assert verdicts == expected[0]
     assert alerts == expected[1]
+    if LONG:
+        sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+        from common import save
+
+        lines = {"verdicts": verdicts.count(b"\n"), "alert_lines": alerts.count(b"\n")}
+        save(f"kills-{kind}", {"kills": kills, "same_verdicts_and_alerts": True, **lines})
