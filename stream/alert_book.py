@@ -69,6 +69,12 @@ class _State(msgspec.Struct, kw_only=True):
     hidden: dict[str, int]
 
 
+def _ident(record: str, time: int, place: Place, label: str) -> str:
+    """Of an alert: the same when its records are read again, another one at another time or for another host."""
+    text = f"{record} {time} {place.role} {place.entity} {label}"
+    return "a-" + blake2b(text.encode(errors="replace"), digest_size=6).hexdigest()
+
+
 class AlertBook:
     """Open alerts, and what is needed to open, update and close them. No threads, no wall clock, no files.
 
@@ -249,6 +255,15 @@ class AlertBook:
             self._groups.drop_empty()
         return events
 
+    def tell_grown(self) -> list[AlertEvent]:
+        """Alerts that have grown since they were told and not been told for a while: for a stream that is silent."""
+        events: list[AlertEvent] = []
+        for episode in self._open.values():
+            grown = episode.told and episode.records > episode.told_records and episode.role != "overflow"
+            if grown and self._teller.now >= episode.told_clock + self._teller.update:
+                self._teller.tell("update", episode, episode.records, events)
+        return events
+
     def close_all(self, by: ClosedBy = "stopped") -> list[AlertEvent]:
         """Close everything."""
         events: list[AlertEvent] = []
@@ -317,7 +332,7 @@ class AlertBook:
         source_id = int(rows.source_id[i])
         record = f"{source_id}:{rows.seq[i]}"
         episode = Episode(
-            id="a-" + blake2b(f"{record} {place.role} {label}".encode(errors="replace"), digest_size=6).hexdigest(),
+            id=_ident(record, int(rows.time[i]), place, label),
             kind="novel" if label == NOVEL_NAME else "known_attack",
             label=label,
             entity=place.entity,

@@ -24,7 +24,7 @@ from netclust.stream.exemplars import Rows
 from netclust.verdicts import NO_REFERENT, reference_index
 
 PINS_AN_ANSWER = 8
-MAX_PINS = 2048
+MAX_PINS = 4096
 MAX_ANSWERS = 1024
 """How many answers can still be undone."""
 

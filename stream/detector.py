@@ -200,8 +200,8 @@ class Detector:
 
     def advance(self, now: int, arrival: Arrival) -> Outcome | None:
         """Let traffic time pass without records."""
-        closed = self.book.advance(now)
-        return self._nothing(arrival, closed) if closed else None
+        told = [*self.book.advance(now), *self.book.tell_grown()]
+        return self._nothing(arrival, told) if told else None
 
     def _nothing(self, arrival: Arrival, events: Sequence[Event]) -> Outcome:
         batch = self.model.encoding.encode(arrival.table[:0], self.linker.labels)

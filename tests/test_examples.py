@@ -92,7 +92,7 @@ def test_a_command_of_the_daemons_page_fails(tmp_path: Path, monkeypatch: pytest
             with Store("demo/state/netclust.db") as store:
                 command = command.replace("ALERT", store.alerts()[0].id)
         main_ok(shlex.split(command))
-    assert Path("demo/alerts.jsonl").stat().st_size > 0
+    assert Path("demo/watched.jsonl").stat().st_size > 0
 
 
 def test_the_documentation_has_a_broken_link(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def watch(
         int | None, typer.Option(min=0, help="Records to learn the site from before new things are told; 0: none.")
     ] = None,
     bpf: Annotated[str, typer.Option("--filter", help="For an interface: a capture filter, as tcpdump has them.")] = "",
-    json: Annotated[str, typer.Option(help="Also write alerts to this file, a line of JSON each.")] = "",
+    json: Annotated[str, typer.Option(help="Also append alerts to this file, a line of JSON each.")] = "",
     http: Annotated[str, typer.Option(help="Also serve metrics at HOST:PORT.")] = "",
     seconds: Annotated[float | None, typer.Option("--for", min=0, help="Stop after so many seconds.")] = None,
     state_dir: Annotated[str, typer.Option(help="Keep what was learned here, and go on from it the next time.")] = "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import time
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,9 @@ from netclust.stream.store import Store
 from netclust.stream.store_rows import LabelRow, SuppressionRow
 from netclust.stream.store_words import Rule, iso, parse_until
 from netclust.text import printable
+
+PATIENCE = 3.0
+"""Seconds that a label waits for a running daemon to say what came of it."""
 
 
 def login_name() -> str:
@@ -64,10 +68,25 @@ def label(
         elif undo is not None:
             row = store.add_undo(undo, who, why)
         when = _when(store)
+        row = _awaited(store, row)
+    if row.status == "refused":
+        raise InputError(f"label {row.label_seq} was refused: {row.reason}")
     if str(json) != "-":
         what = f"takes back label {row.target}" if row.target_kind == "undo" else f"{_about(row)} is {row.label}"
-        say(f"Label {row.label_seq}: {what}; {when}.")
+        done = f"it counts from record {row.from_tick} on" + (f" ({row.reason})" if row.reason else "")
+        say(f"Label {row.label_seq}: {what}; {done if row.status == 'applied' else when}.")
+        if said == "normal":
+            note("this kind of traffic is normal now, whoever does it; for one host: netclust suppress add --source")
     write_json(json, result(["label"], {"label": msgspec.to_builtins(row), "when": when}, seed=None, data={}))
+
+
+def _awaited(store: Store, row: LabelRow) -> LabelRow:
+    """What a running daemon made of a label, if that comes soon."""
+    limit = time.monotonic() + (PATIENCE if store.daemon() is not None else 0.0)
+    while row.status == "pending" and time.monotonic() < limit:
+        time.sleep(0.05)
+        row = store.labels(after=row.label_seq - 1, limit=1)[0]
+    return row
 
 
 def _list_labels(limit: int, json: Path | None, folder: Path | None) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import FrameType
 
 from netclust.cli.output import say
+from netclust.errors import InputError
 from netclust.stream.daemon.build import check_config, model_name, state_dir
 from netclust.stream.daemon.config import load_config
 from netclust.stream.daemon.logs import Log
@@ -16,7 +17,10 @@ from netclust.stream.daemon.service import Daemon
 def check(path: Path) -> None:
     """Say whether the daemon would start with it."""
     config = load_config(path)
-    model = check_config(config)
+    try:
+        model = check_config(config)
+    except InputError as error:
+        raise InputError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
     say(f"{path}: good")
     say(f"  sources: {', '.join(f'{s.name} ({s.kind})' for s in config.sources)}")
     say(f"  sinks:   {', '.join(f'{s.name} ({s.kind})' for s in config.sinks) or 'none but the store'}")

@@ -16,13 +16,17 @@ from netclust.stream.store_words import iso
 
 def show(folder: Path | None) -> None:
     """List them."""
+    path = store_path(folder)
+    with Store(path, read_only=True, create=False) as store:
+        said = store.meta("daemon")
+    used = said.get("model", "") if isinstance(said, dict) else ""
     rows = []
-    for kept in ModelShelf(store_path(folder).parent).list():
+    for kept in ModelShelf(path.parent).list():
         model = Model.load(kept.path)
-        rows.append(
-            [kept.fingerprint[:12], iso(int(kept.saved * 1e9)), len(model.reference), model.encoding.schema.name]
-        )
-    table("Models that were in use, the newest first", ["model", "last used", "references", "schema"], rows)
+        now = "in use" if model.fingerprint == used else ""
+        schema = model.encoding.schema.name
+        rows.append([kept.fingerprint[:12], iso(int(kept.saved * 1e9)), len(model.reference), schema, now])
+    table("Models that were in use, the newest first", ["model", "last used", "references", "schema", ""], rows)
 
 
 def rollback(fingerprint: str, by: str | None, why: str, folder: Path | None) -> None:

@@ -85,6 +85,7 @@ def configured(
 def run(config: Config, seconds: float | None, keep: bool) -> int:
     """Watch until the source ends, the time is over, or somebody presses Ctrl-C; then sum up."""
     daemon = Daemon(config, log=Log(config.log.format, config.log.level))
+    daemon.closes_alerts = not keep
     timer = None if seconds is None else threading.Timer(seconds, daemon.stop)
     try:
         obey_signals(daemon)
@@ -99,7 +100,22 @@ def run(config: Config, seconds: float | None, keep: bool) -> int:
         if not keep:
             shutil.rmtree(config.daemon.state_dir, ignore_errors=True)
     sum_up(daemon)
+    refuse_garbage(daemon)
     return code
+
+
+def refuse_garbage(daemon: Daemon) -> None:
+    """A file in which there is no record at all is not what it was taken for."""
+    (lane,) = daemon.inbox.lanes
+    source = lane.source
+    if source.counters["records"] or source.sheds or not lane.ended or daemon.config.sources[0].follow:
+        return
+    config = daemon.config.sources[0]
+    lines: list[str] = getattr(source, "first_skipped", [])
+    first = f" (the first: {lines[0]})" if lines else ""
+    raise InputError(
+        f"{config.path}: no records in it, read as {config.kind}{first}; --kind says what it is, --model what it has"
+    )
 
 
 def sum_up(daemon: Daemon) -> None:
@@ -107,11 +123,12 @@ def sum_up(daemon: Daemon) -> None:
     detector = daemon.detector
     counters = detector.book.counters
     opened = sum(n for by_severity in counters.opened.values() for n in by_severity.values())
-    say(f"{detector.linker.tick:,} records, {counters.records:,} anomalous, {opened:,} alerts")
+    alerts = "1 alert" if opened == 1 else f"{opened:,} alerts"
+    say(f"{detector.linker.tick:,} records, {counters.records:,} anomalous, {alerts}")
     for lane in daemon.inbox.lanes:
         passed = {name: n for name, n in lane.source.counters.items() if n and name in _TELLING}
         if passed:
-            note(f"{lane.source.name}: " + ", ".join(f"{n:,} {name}" for name, n in sorted(passed.items())))
+            note("could not be read: " + ", ".join(f"{n:,} {name}" for name, n in sorted(passed.items())))
     held = detector.counters["not_told_in_warmup"]
     if held:
         still = " (it still is: there were too few records)" if detector.warming else ""

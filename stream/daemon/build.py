@@ -99,6 +99,21 @@ def read_token(config: Config) -> str:
     return token
 
 
+def _check_source(source: SourceConfig) -> None:
+    """Refuse what cannot be read, and options that would say nothing."""
+    if source.kind == "live":
+        if not source.interfaces:
+            raise InputError(f'source {source.name}: a live source needs interfaces = ["eth0"]')
+        if source.path or source.follow:
+            raise InputError(f"source {source.name}: path and follow are not for a live source")
+        return
+    if not source.path:
+        raise InputError(f"source {source.name}: path is missing: a file, - or an address to listen at")
+    for name in ("interfaces", "bpf", "promiscuous"):
+        if getattr(source, name):
+            raise InputError(f"source {source.name}: {name} is for a live source")
+
+
 def check_config(config: Config) -> Model:
     """Everything that can be known before the start; InputError says what is wrong. Nothing is opened or changed."""
     from netclust.stream.http_guard import is_loopback, parse_listen
@@ -117,10 +132,14 @@ def check_config(config: Config) -> Model:
     if max(len(config.sources), len(config.sinks)) > MAX_NAMES - 2:
         raise InputError(f"at most {MAX_NAMES - 2} sources and as many sinks: metrics would be too many")
     for source in config.sources:
+        _check_source(source)
         build_source(source, model)
     build_sinks(config)
     for i, rule in enumerate(config.suppress, 1):
         suppression_of(rule, f"suppress {i}")
+        name = rule.attribute.partition("=")[0].strip()
+        if name and name not in {a.name for a in model.encoding.schema.attributes}:
+            raise InputError(f"suppress {i}: schema {model.encoding.schema.name} has no attribute {name!r}")
     token = read_token(config)
     if config.http.listen:
         host, _ = parse_listen(config.http.listen)

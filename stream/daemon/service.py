@@ -77,7 +77,9 @@ class Daemon:
         self.notifier = Notifier()
         self._beat = 0.0
         self._clocks: dict[int, tuple[int, float]] = {}
-        self._failed: set[str] = set()
+        self._troubles: dict[str, str] = {}  # what was told in the log, by source and sink
+        self._lines_told: dict[str, int] = {}
+        self.closes_alerts = False  # also when it is told to stop: nobody will go on with them
         self._told_tick = 0
         self._stopping_since = 0.0
         self._undo = contextlib.ExitStack()  # what is open, should the rest of it fail to
@@ -325,19 +327,33 @@ class Daemon:
             self.telemetry.set("drift_score", score, what=what)
         self.telemetry.set("drift_watched", detector.drift.watched)
         self.telemetry.set("label_events", len(detector.answers.applied))
-        for lane in self.inbox.lanes:
-            if lane.failure is not None and lane.source.name not in self._failed:
-                self._failed.add(lane.source.name)
-                self.log.error("a source has failed", source=lane.source.name, why=trouble_of(lane))
+        self._tell_troubles()
         self._note(running=True)
         self.notifier.status(f"{detector.linker.tick:,} records, {detector.book.open_count} open alerts")
+
+    def _tell_troubles(self) -> None:
+        """Log what does not work, once, and when it works again; and the first lines that could not be read."""
+        now = {f"source {lane.source.name}": trouble_of(lane) for lane in self.inbox.lanes}
+        now |= {f"sink {name}": why for name, why in self.outputs.troubles().items()}
+        for name, why in now.items():
+            if why and not self._troubles.get(name):
+                self.log.error(f"{name} does not work", why=why)
+        for name in [n for n, why in self._troubles.items() if why and not now.get(n)]:
+            self.log.info(f"{name} works again")
+        self._troubles = now
+        for lane in self.inbox.lanes:
+            lines: list[str] = getattr(lane.source, "first_skipped", [])
+            told = self._lines_told.get(lane.source.name, 0)
+            for line in lines[told:]:
+                self.log.warning("could not be read, and is passed over", source=lane.source.name, what=line)
+            self._lines_told[lane.source.name] = len(lines)
 
     def _note(self, *, running: bool) -> None:
         """Have the store say that we run, which clusters have grown, and what rules have hidden."""
         tick, since = self.detector.linker.tick, self._told_tick
         clusters = self.detector.linker.clusters(since)[-MAX_CLUSTERS_TOLD:]
         hidden = self.decisions.newly_hidden()
-        facts = {"records": tick, "pid": os.getpid(), "phase": self.phase}
+        facts = {"records": tick, "pid": os.getpid(), "phase": self.phase, "model": self.detector.model.fingerprint}
 
         def write() -> None:
             self.store.heartbeat(facts, running=running)
@@ -425,7 +441,7 @@ class Daemon:
 
         self.phase = "stopping"
         self.inbox.release()
-        if not stopped:
+        if not stopped or self.closes_alerts:
             self.tell(self.detector.book.close_all("stopped"))
         self.checkpointer.wait(left() / 2)
         if all(state is not None for state in self.checkpointer.states):

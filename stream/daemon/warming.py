@@ -22,10 +22,15 @@ __all__ = ["leaving_cache", "load_kernels"]
 
 _PACKETS = {"capture", "live"}
 _LOGS = {"zeek", "eve"}
+# What is imported when it is first used must be so before rights are given up: the files may be out of reach then.
+_LATER = ("safetensors.numpy", "netclust.snapshot", "netclust.models.shipped", "netclust.stream.sinks.runner",
+          "netclust.stream.sources.captures", "netclust.stream.sources.records", "prometheus_client")  # fmt: skip
 
 
 def load_kernels(config: Config, model: Model, *, warming: bool) -> None:
-    """Everything that sources and the linker of this configuration run."""
+    """Everything that sources and the linker of this configuration run, and what is imported later on."""
+    for name in _LATER:
+        importlib.import_module(name)
     schema = model.encoding.schema
     Linker(model, config.window.linker()).process_with_evidence(model.reference[:1])
     kinds = {source.kind for source in config.sources}

@@ -221,7 +221,7 @@ def test_looking_at_alerts_waits_for_the_engine(folder: Path) -> None:
         "import sys\nfrom netclust.cli import main\ntry:\n    main(sys.argv[1:])\nfinally:\n"
         "    sys.stderr.write(' '.join(m for m in ('numba', 'starlette') if m in sys.modules))"
     )
-    for command in (["alerts", "--json", "-"], ["clusters"], ["label", "a-1", "normal"], ["suppress", "list"]):
+    for command in (["alerts", "--json", "-"], ["clusters"], ["label", "a-1", "attack:x"], ["suppress", "list"]):
         done = subprocess.run(
             [sys.executable, "-c", program, *command, "--state-dir", folder],
             capture_output=True,

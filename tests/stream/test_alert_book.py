@@ -248,4 +248,4 @@ def test_ids_are_the_same_in_every_run() -> None:
             e.key for e in book_of().take(rows_of([Record(0, "10.0.0.1", "192.0.2.1"), Record(0, "10.0.0.2", "::1")]))
         ]
 
-    assert run() == run() == ["a-0dd1865cdde1:0", "a-6fd26ffed162:0"]
+    assert run() == run() == ["a-87cbfe8d596e:0", "a-e15744b5cfe0:0"]

@@ -266,7 +266,7 @@ def test_feedback_needs_no_token_or_does_not_count_or_is_forgotten(
             code, answer = post(running, "/api/v1/labels", label, "0123456789abcdef")
             assert code == 201, answer
             running.until(lambda: status(store, 1) == "applied", "the label")
-            assert "counts from the daemon's next batch" in said(
+            assert "it counts from record " in said(
                 "label", second.id, "attack:odd", "--by", "bob", "--why", "seen before", *here
             )
             running.until(lambda: status(store, 2) == "applied", "the label of the command")
