@@ -128,7 +128,7 @@ def sum_up(daemon: Daemon) -> None:
     for lane in daemon.inbox.lanes:
         passed = {name: n for name, n in lane.source.counters.items() if n and name in _TELLING}
         if passed:
-            note("could not be read: " + ", ".join(f"{n:,} {name}" for name, n in sorted(passed.items())))
+            note("passed over: " + ", ".join(f"{n:,} ({name})" for name, n in sorted(passed.items())))
     held = detector.counters["not_told_in_warmup"]
     if held:
         still = " (it still is: there were too few records)" if detector.warming else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -238,3 +239,20 @@ def test_a_clock_that_leaps_and_is_set_back_does_not_stop_verdicts(settings: Cal
         running.until(lambda: running.daemon.detector.linker.tick == 1200)
         assert running.daemon.detector.book.counters.clock_set_back >= 1
     assert verdicts(running) == 1200
+
+
+def test_what_does_not_work_is_in_the_log_once_and_when_it_works_again(
+    settings: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("netclust.stream.daemon.service.HEARTBEAT_SECONDS", 0.1)
+    said = io.StringIO()
+    source = MemorySource("s0", attacks(1).schema, [attacks(300)], ended=False)
+    running = Running(settings(), [source])
+    running.daemon.log = Log("text", "info", said)
+    running.sink.fail = True
+    with running:
+        running.until(lambda: "sink memory does not work" in said.getvalue())
+        time.sleep(0.5)
+        running.sink.fail = False
+        running.until(lambda: "sink memory works again" in said.getvalue())
+    assert said.getvalue().count("sink memory does not work") == 1

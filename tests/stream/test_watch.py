@@ -178,3 +178,17 @@ def test_what_cannot_be_watched_is_not_refused(
     assert ended.value.code == 2
     assert capsys.readouterr().err.startswith("netclust: ")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("words.txt", b"one two\nthree\n"), ("noise.bin", bytes(range(256)) * 40), ("log.json", b'{"a": 1}\n')],
+)
+def test_garbage_is_taken_for_a_quiet_network(
+    name: str, content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(SystemExit) as stopped:
+        main(["watch", str(tmp_path / name)])
+    assert stopped.value.code == 2
+    assert name in capsys.readouterr().err
