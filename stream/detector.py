@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -112,6 +112,7 @@ class Detector:
         self.answers.start = model
         self.exemplars = Exemplars()
         self._due: list[Decision] = []
+        self._held: list[AnomalousRows] = []  # not told in the warm-up of a file, in case it ends before that is over
         self._notices: list[Notice] = []  # to be told at the next multiple of NOTICE_RECORDS
         self._patient = patient
         self._warm_up = self._new_warm_up(model)
@@ -203,6 +204,19 @@ class Detector:
         told = [*self.book.advance(now), *self.book.tell_grown()]
         return self._nothing(arrival, told) if told else None
 
+    def finish(self) -> list[Event]:
+        """The stream is over: alerts close. If it was too short to learn the site from, what was held back is told."""
+        events: list[Event] = []
+        if self.warming and self._held:
+            message = "it ended before the site was learned: what was held back is told as it is"
+            facts: dict[str, float | int | str | None] = {"records": sum(map(len, self._held))}
+            key = f"short:{self.linker.tick}"
+            events.append(Notice(topic="warmup", time=self._clock.now, key=key, message=message, facts=facts))
+            for rows in self._held:
+                events += self.book.take(replace(rows, clock=np.full(len(rows), self._clock.now)))
+            self._held = []
+        return [*events, *self.book.close_all("stopped")]
+
     def _nothing(self, arrival: Arrival, events: Sequence[Event]) -> Outcome:
         batch = self.model.encoding.encode(arrival.table[:0], self.linker.labels)
         return Outcome(batch, Verdicts.empty(0), self.linker.labels.names, np.zeros(0, np.int64), arrival, list(events))
@@ -215,8 +229,10 @@ class Detector:
         if self.warming:
             # Before the site is known only what is clearly a known attack is told.
             clear = (verdicts.verdict[alarming] != NOVEL) & clearly_attacks(self.shipped, batch[alarming])
-            self.counters["not_told_in_warmup"] += int((~clear).sum())
-            alarming = alarming[clear]
+            held, alarming = alarming[~clear], alarming[clear]
+            self.counters["not_told_in_warmup"] += len(held)
+            if self._patient and len(held):
+                self._held.append(self._anomalous(outcome, evidence, held, clock[held]))
         if len(alarming):
             told = self.book.take(self._anomalous(outcome, evidence, alarming, clock[alarming]))
             self._keep_exemplars(told, batch, verdicts)
@@ -304,6 +320,7 @@ class Detector:
             return []
         self.linker = self.linker.adopt(model)
         self.generation += 1
+        self._held = []
         records = self._warm_up.records
         return [
             Notice(

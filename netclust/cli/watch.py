@@ -130,9 +130,10 @@ def sum_up(daemon: Daemon) -> None:
         if passed:
             note("passed over: " + ", ".join(f"{n:,} ({name})" for name, n in sorted(passed.items())))
     held = detector.counters["not_told_in_warmup"]
-    if held:
-        still = " (it still is: there were too few records)" if detector.warming else ""
-        note(f"{held:,} anomalous records were not told while the site was learned{still}; --warmup 0 tells them")
+    if held and not detector.warming:
+        note(f"{held:,} anomalous records were not told while the site was learned; --warmup 0 tells them")
+    elif held:
+        note("there were too few records to learn the site from: expect false alarms among these alerts")
 
 
 _TELLING = ("kernel_drops", "long_line", "half_line", "columns", "not_a_number", "lost_position", "truncated_file")

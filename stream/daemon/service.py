@@ -442,7 +442,7 @@ class Daemon:
         self.phase = "stopping"
         self.inbox.release()
         if not stopped or self.closes_alerts:
-            self.tell(self.detector.book.close_all("stopped"))
+            self.tell(self.detector.finish())
         self.checkpointer.wait(left() / 2)
         if all(state is not None for state in self.checkpointer.states):
             self.checkpointer.cut_now(lambda: self._cut(clean=True))

@@ -180,3 +180,23 @@ def test_updates_of_the_weights_are_off_unless_asked_for() -> None:
         detector.decide(Answer(number=1, from_tick=300, label="normal", clusters=(novel_cluster(detector),)))
         detector.take(0, arrival(300, 310))
         assert (not np.array_equal(detector.model.averaged, MODEL.averaged)) == moved
+
+
+def test_a_file_too_short_to_learn_from_keeps_its_attacks_to_itself() -> None:
+    detector = Detector(MODEL, config(5000))
+    before = [e for o in detector.take(0, arrival(0, len(TODAY))) for e in o.events if isinstance(e, AlertEvent)]
+    assert detector.warming
+    told = detector.finish()
+    assert [e.topic for e in told if isinstance(e, Notice)] == ["warmup"]
+    opened = [e.alert for e in told if isinstance(e, AlertEvent) and e.action == "open"]
+    assert opened
+    assert {a.id for a in opened}.isdisjoint(e.alert.id for e in before)
+    closed = [e.alert for e in told if isinstance(e, AlertEvent) and e.action == "close"]
+    assert not detector.book.open_alerts
+    assert sum(alert.records for alert in closed) >= detector.counters["not_told_in_warmup"]
+
+
+def test_what_was_held_back_is_not_told_once_the_site_is_known() -> None:
+    detector = Detector(MODEL, config(300))
+    detector.take(0, arrival(0, len(TODAY)))
+    assert not any(isinstance(e, Notice) for e in detector.finish())
