@@ -117,7 +117,7 @@ def replay(model: Model, tables: Iterable[Table], settings: Config) -> Replay:
             if done.warm_at is None and any(_ends_warmup(event) for event in outcome.events):
                 done.warm_at = at
             _tell(done, outcome.events, terminal)
-    _tell(done, detector.book.close_all(), terminal)
+    _tell(done, detector.finish(), terminal)
     done.held = detector.counters["not_told_in_warmup"]
     return done
 
