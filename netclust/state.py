@@ -82,6 +82,7 @@ def new_window(capacity: int, features: int, coded: int) -> kernels.Window:
 def new_clusters(classes: int, slots: int) -> kernels.Clusters:
     """Summaries: one slot a reference class, and `slots` for clusters that hang on the root."""
     n = classes + slots
+    # np.full, also for zeros: memory that is taken at the start does not grow later, when it is first touched.
     ident = np.full(n, -1, np.int64)
     ident[:classes] = np.arange(classes)
     label = np.full(n, kernels.NOVEL_LABEL, np.int32)
@@ -90,16 +91,16 @@ def new_clusters(classes: int, slots: int) -> kernels.Clusters:
         ident=ident,
         label=label,
         event=np.full(n, -1, np.int64),
-        records=np.zeros(n, np.int64),
-        anomalous=np.zeros(n, np.int64),
+        records=np.full(n, 0, np.int64),
+        anomalous=np.full(n, 0, np.int64),
         alarm=np.full(n, kernels.NOVEL_LABEL, np.int32),
         alarm_tick=np.full(n, -1, np.int64),
-        first_tick=np.zeros(n, np.int64),
-        last_tick=np.zeros(n, np.int64),
+        first_tick=np.full(n, 0, np.int64),
+        last_tick=np.full(n, 0, np.int64),
         first_time=np.full(n, -1, np.int64),
         last_time=np.full(n, -1, np.int64),
         top_score=np.full(n, -np.inf, np.float32),
-        used=np.zeros(n, np.uint8),
+        used=np.full(n, 0, np.uint8),
     )
 
 
