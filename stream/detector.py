@@ -46,6 +46,7 @@ from netclust.stream.traffic_clock import TrafficClock
 from netclust.stream.warm_up import WarmUp
 from netclust.verdicts import NOVEL, VERDICTS, Verdicts
 
+DRIFT_NS = 3600 * 10**9
 NOTICE_RECORDS = 2048
 """Notices of drift are told after so many records: at the same place, however the stream is cut."""
 
@@ -113,6 +114,7 @@ class Detector:
         self.exemplars = Exemplars()
         self._due: list[Decision] = []
         self._held: list[AnomalousRows] = []  # not told in the warm-up of a file, in case it ends before that is over
+        self._drift_told: dict[str, int] = {}
         self._notices: list[Notice] = []  # to be told at the next multiple of NOTICE_RECORDS
         self._patient = patient
         self._warm_up = self._new_warm_up(model)
@@ -243,11 +245,21 @@ class Detector:
         if self.warming:
             outcome.events += self._warm(batch, time)
         else:
-            self._notices += self.drift.observe(verdicts, time)
+            self._note_drift(self.drift.observe(verdicts, time))
         if self.linker.tick % NOTICE_RECORDS == 0 and self._notices:
             outcome.events += self._notices
             self._notices = []
         return outcome
+
+    def _note_drift(self, found: Sequence[Notice]) -> None:
+        """Count every change; tell of one kind at most once an hour of traffic time."""
+        for notice in found:
+            what = str(notice.facts.get("what", ""))
+            self.counters[f"drift_{what}"] += 1
+            last = self._drift_told.get(what)
+            if last is None or notice.time < 0 or not 0 <= notice.time - last < DRIFT_NS:
+                self._drift_told[what] = notice.time
+                self._notices.append(notice)
 
     def _keep_exemplars(self, told: Sequence[AlertEvent], batch: Batch, verdicts: Verdicts) -> None:
         """Keep the records at which alerts were opened or told again."""
@@ -397,6 +409,7 @@ class Detector:
             "warming": self._warm_up.left,
             "clock": self._clock,
             "notices": self._notices,
+            "drift_told": self._drift_told,
         }
         facts["exemplars"], kept = self.exemplars.state()
         arrays: Arrays = {**kept, **self._warm_up.state()}
@@ -419,6 +432,7 @@ class Detector:
         self._warm_up.restore(state.warming, arrays, where)
         self._clock = state.clock
         self._notices = state.notices
+        self._drift_told = state.drift_told
         widths = (len(self.model.encoding.kept), len(self.model.encoding.widths))
         self.exemplars.restore(state.exemplars, arrays, widths, where)
         self._set_rules()
@@ -442,6 +456,7 @@ class _Facts(msgspec.Struct, forbid_unknown_fields=True):
     clock: TrafficClock
     exemplars: list[str] = []
     notices: list[Notice] = []
+    drift_told: dict[str, int] = {}
 
 
 def verdict_lines(outcome: Outcome, which: str) -> bytes:

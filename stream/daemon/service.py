@@ -16,7 +16,7 @@ import numpy as np
 
 from netclust.errors import InputError
 from netclust.model import Model
-from netclust.stream.alert_events import Event
+from netclust.stream.alert_events import Event, Notice
 from netclust.stream.daemon import build
 from netclust.stream.daemon.checkpoint import CheckpointStore, Cut, Loaded
 from netclust.stream.daemon.checkpointing import Checkpointer
@@ -79,6 +79,7 @@ class Daemon:
         self._clocks: dict[int, tuple[int, float]] = {}
         self._troubles: dict[str, str] = {}  # what was told in the log, by source and sink
         self._lines_told: dict[str, int] = {}
+        self._drift_counted: dict[str, int] = {}
         self.closes_alerts = False  # also when it is told to stop: nobody will go on with them
         self._told_tick = 0
         self._stopping_since = 0.0
@@ -167,6 +168,8 @@ class Daemon:
         self.numbers = numbers_of(self.config, loaded)
         names = sorted(self.numbers, key=self.numbers.__getitem__)
         self.detector = detector_of(self.config, model, loaded, self.shelf, names, self.log)
+        counted = self.detector.counters
+        self._drift_counted = {what: counted[f"drift_{what}"] for what in self.detector.drift.scores()}
         self._configured = model.fingerprint
         return loaded
 
@@ -297,10 +300,8 @@ class Daemon:
     def tell(self, events: Sequence[Event]) -> None:
         """Tell the sinks, and log what is about the daemon itself."""
         for event in events:
-            if event.__struct_config__.tag == "notice":
-                self.log.info(event.message, **event.facts)  # type: ignore[union-attr]
-                if event.topic == "drift":  # type: ignore[union-attr]
-                    self.telemetry.inc("drift_events_total", what=str(event.facts.get("what", "")))  # type: ignore[union-attr]
+            if isinstance(event, Notice):
+                self.log.info(event.message, **event.facts)
         self.outputs.submit(events)
 
     def _house(self) -> None:
@@ -325,6 +326,9 @@ class Daemon:
         )  # fmt: skip
         for what, score in detector.drift.scores().items():
             self.telemetry.set("drift_score", score, what=what)
+            count = detector.counters[f"drift_{what}"]
+            self.telemetry.inc("drift_events_total", count - self._drift_counted.get(what, 0), what=what)
+            self._drift_counted[what] = count
         self.telemetry.set("drift_watched", detector.drift.watched)
         self.telemetry.set("label_events", len(detector.answers.applied))
         self._tell_troubles()

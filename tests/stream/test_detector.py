@@ -200,3 +200,14 @@ def test_what_was_held_back_is_not_told_once_the_site_is_known() -> None:
     detector = Detector(MODEL, config(300))
     detector.take(0, arrival(0, len(TODAY)))
     assert not any(isinstance(e, Notice) for e in detector.finish())
+
+
+def test_drift_that_goes_to_and_fro_is_counted_each_time_and_told_once_an_hour() -> None:
+    detector = Detector(MODEL, config())
+    hour = 3600 * 10**9
+    for k, minutes in enumerate((0, 10, 59, 61, 70, 130)):
+        facts: dict[str, float | int | str | None] = {"what": "root_rate"}
+        notice = Notice(topic="drift", time=hour + minutes * 60 * 10**9, key=str(k), message="", facts=facts)
+        detector._note_drift([notice])
+    assert detector.counters["drift_root_rate"] == 6
+    assert [notice.key for notice in detector._notices] == ["0", "3", "5"]
