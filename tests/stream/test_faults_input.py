@@ -180,6 +180,7 @@ def test_a_flood_while_the_site_is_learned(tmp_path: Path) -> None:
         running.ready()
         append(feed, attack_lines(tmp_path, 500, seed=5))
         running.until(lambda: running.status()["warming_up"] is False, "the end of the warm-up")
+        running.until(lambda: len(running.verdicts()) == 700, "all of it")
         assert running.stop() == 0
     assert each_once(running, 700)
 
