@@ -58,7 +58,8 @@ captures: $(READY)
 
 # The models that come with netclust, made anew (some minutes; needs NSL-KDD for the weights of `kdd`).
 models: $(READY)
-	$(BIN)/python -m netclust.models.shipped netclust/shipped
+	SOURCE_DATE_EPOCH=1704067200 $(BIN)/python -m netclust.models.shipped netclust/shipped \
+	  --data '$(or $(NETCLUST_DATA),../shared/datasets)'
 
 # Alerts on benign captures, attack captures and a simulated week; and an hour at twice the rated input.
 quiet: $(READY)
