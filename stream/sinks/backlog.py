@@ -98,12 +98,15 @@ class Backlog:
         self.make_room()
 
     def make_room(self) -> None:
-        """Memory is bounded too: where the disk does not keep up, the oldest goes (not those that are in hand)."""
+        """Memory is bounded too: where the disk does not keep up, the oldest goes.
+
+        A batch that is in hand cannot go, and does not count: else the newest would go instead of it.
+        """
         if self._block:
             return
         most = self.limit + BURST_EVENTS if self.spool is not None and not self.disk_fails else self.limit
         held = max(self._moving, len(self._in_flight) if self._moved is None else 0)
-        while len(self.queue) > max(most, held):
+        while len(self.queue) - held > most:
             number = self.first_in_queue + held + 1
             for mark in self.marks:
                 mark.target -= number <= mark.target
@@ -140,6 +143,7 @@ class Backlog:
         where = self._moved or batch
         self._in_flight, self._moved = [], None
         if not gone:
+            self.make_room()
             return
         if from_queue:
             for _ in batch.events:
