@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from typing import Any, Protocol
 
@@ -113,7 +114,7 @@ class LogFormat:
         return Counter(traffic_window_full=self._maker.dropped)
 
 
-class LogDialect:
+class LogDialect(ABC):
     """Line by line; one that is not understood is counted and passed over."""
 
     def __init__(self, where: str, notes: Notes) -> None:
@@ -149,6 +150,6 @@ class LogDialect:
         """Pass over the line."""
         self.notes.skip(reason, self.where, self.line, message)
 
+    @abstractmethod
     def read_line(self, line: bytes) -> Conn | None:
         """What a line says; None if it is none of ours. Raises ValueError and msgspec's errors."""
-        raise NotImplementedError

@@ -16,7 +16,7 @@ from netclust.stream.alert_events import Alert, AlertEvent, Count, Event, Notice
 from netclust.stream.sinks import cef, ecs, syslog
 from netclust.stream.sinks.terminal import Terminal
 
-jsonschema = pytest.importorskip("jsonschema")
+jsonschema = pytest.importorskip("jsonschema", reason="jsonschema (extra dev) is what the format is checked with")
 
 
 @pytest.fixture(scope="module")
