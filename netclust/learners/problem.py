@@ -60,6 +60,13 @@ class Problem(Protocol[X_contra, Y_contra, H]):
         """Return Delta(y, h): exactly 0 where h induces y, above 0 elsewhere."""
 
 
+class SlackProblem(Problem[X_contra, Y_contra, H], Protocol[X_contra, Y_contra, H]):
+    """A task that can also be trained with slack rescaling: the loss multiplies the margin instead of adding to it."""
+
+    def max_violating_slack(self, x: X_contra, y: Y_contra, w: Vector) -> tuple[H, float]:
+        """Return h^, the structure of the highest `Delta(y, h) * (1 + w.Phi(x, h) - w.Phi(x, h*))`, and its Delta."""
+
+
 @dataclass(frozen=True)
 class TreeProblem:
     """Supervised clustering by E trees: x holds arc features [n, n+1, D], y gold labels, h parents."""

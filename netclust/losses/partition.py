@@ -1,0 +1,66 @@
+"""Losses of a partition against the true one, in percent: pairwise (1 - Rand index) and MITRE (1 - MUC F1).
+
+>>> y = np.array([0, 0, 0, 1, 1])
+>>> z = np.array([0, 0, 1, 1, 1])
+>>> round(pairwise_loss(y, z), 3), round(mitre_loss(y, z), 3)
+(40.0, 33.333)
+>>> pairwise_loss(y, np.arange(5)), mitre_loss(y, np.arange(5))
+(40.0, 100.0)
+
+T. Finley, "Supervised Clustering with Structural SVMs", PhD thesis, Cornell University, 2009; section 3.2, with the
+MITRE loss as 100 (1 - F1), which the thesis' own numbers need.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netclust.pairs import PairIndex, Vector, pair_count, same_cluster
+
+__all__ = ["cells", "mitre_loss", "pairwise_loss", "relaxed_pairwise_loss"]
+
+
+def pairwise_loss(y: NDArray[Any], z: NDArray[Any]) -> float:
+    """Delta_P: the percentage of pairs on which two partitions disagree; 0 of a set without pairs."""
+    total = pair_count(len(y))
+    if not total:
+        return 0.0
+    both = _pairs_within(cells(y, z))
+    return 100.0 * (_pairs_within(_sizes(y)) + _pairs_within(_sizes(z)) - 2 * both) / total
+
+
+def mitre_loss(y: NDArray[Any], z: NDArray[Any]) -> float:
+    """Delta_M = 100 (1 - 2 (m - cells) / (2m - |y| - |z|)): missing and wrong links; 0 if both are all singletons."""
+    m = len(y)
+    most = 2 * m - len(_sizes(y)) - len(_sizes(z))
+    if not most:
+        return 0.0
+    return 100.0 * (1 - 2 * (m - len(cells(y, z))) / most)
+
+
+def relaxed_pairwise_loss(y: NDArray[Any], together: Vector, index: PairIndex | None = None) -> float:
+    """Delta_P of a relaxed partition: the mean distance of togetherness from the truth, over all pairs of the set."""
+    total = pair_count(len(y))
+    if not total:
+        return 0.0
+    same = same_cluster(y, index)
+    not_stored = _pairs_within(_sizes(y)) - int(same.sum())  # these are apart
+    return float(100.0 * (np.abs(same - together).sum() + not_stored) / total)
+
+
+def cells(y: NDArray[Any], z: NDArray[Any]) -> NDArray[np.int64]:
+    """The sizes of the non-empty intersections of two partitions' clusters."""
+    _, a = np.unique(y, return_inverse=True)
+    _, b = np.unique(z, return_inverse=True)
+    return _sizes(a.ravel() * (int(b.max(initial=0)) + 1) + b.ravel())
+
+
+def _sizes(y: NDArray[Any]) -> NDArray[np.int64]:
+    return np.asarray(np.unique(y, return_counts=True)[1], np.int64)
+
+
+def _pairs_within(sizes: NDArray[np.int64]) -> int:
+    return int((sizes * (sizes - 1)).sum()) // 2

@@ -1,0 +1,68 @@
+"""A partition of a set, the scores of its pairs, and a relaxed partition in which pairs are partly together.
+
+A partition is an array of labels; `canonical` numbers them by first appearance, so that equal partitions are equal
+arrays. Correlation clustering looks for the partition of the highest sum of scores within clusters:
+
+>>> scores = PairScores(3, np.array([1.0, -0.5, 0.2]))  # pairs (0, 1), (0, 2), (1, 2)
+>>> scores.within(np.array([5, 5, 3])), scores.within(np.array([0, 0, 0])).__round__(9)
+(1.0, 0.7)
+>>> canonical(np.array([5, 5, 3])).tolist()
+[0, 0, 1]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netclust.pairs import PairIndex, Vector, same_cluster
+
+__all__ = ["Labels", "PairScores", "Relaxed", "canonical", "square"]
+
+Labels = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class PairScores:
+    """A score of every stored pair (`index` as in `netclust.pairs`); pairs that are left out score 0."""
+
+    items: int
+    values: Vector
+    index: PairIndex | None = None
+
+    def within(self, labels: NDArray[Any]) -> float:
+        """The objective of correlation clustering: the sum over pairs that are in one cluster."""
+        return float(self.values[same_cluster(labels, self.index)].sum())
+
+    def matrix(self) -> NDArray[np.float64]:
+        """The scores as a symmetric matrix with a zero diagonal."""
+        return square(self.values, self.items, self.index)
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """How far every stored pair is together, 0 to 1, and the objective's value there: a bound on any partition's."""
+
+    together: Vector
+    value: float
+
+    def integral(self, tolerance: float = 1e-6) -> bool:
+        """Whether every pair is either together or apart."""
+        return bool(np.minimum(self.together, 1 - self.together).max(initial=0.0) <= tolerance)
+
+
+def square(values: Vector, items: int, index: PairIndex | None = None) -> NDArray[np.float64]:
+    """Values of pairs as a symmetric matrix with a zero diagonal."""
+    matrix = np.zeros((items, items))
+    left, right = np.triu_indices(items, 1) if index is None else index
+    matrix[left, right] = matrix[right, left] = values
+    return matrix
+
+
+def canonical(labels: NDArray[Any]) -> Labels:
+    """Labels numbered from 0 by first appearance."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse.ravel()].astype(np.int64)
