@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.pairs import PairIndex, Vector, pair_count, same_cluster
+from netclust.structures.partition import PairScores
 
-__all__ = ["cells", "mitre_loss", "pairwise_loss", "relaxed_pairwise_loss"]
+__all__ = ["cells", "mitre_loss", "pairwise_loss", "relaxed_pairwise_loss", "with_pairwise_loss"]
 
 
 def pairwise_loss(y: NDArray[Any], z: NDArray[Any]) -> float:
@@ -49,6 +50,17 @@ def relaxed_pairwise_loss(y: NDArray[Any], together: Vector, index: PairIndex | 
     same = same_cluster(y, index)
     not_stored = _pairs_within(_sizes(y)) - int(same.sum())  # these are apart
     return float(100.0 * (np.abs(same - together).sum() + not_stored) / total)
+
+
+def with_pairwise_loss(scores: PairScores, y: NDArray[Any], weight: float = 1.0) -> PairScores:
+    """Scores whose best partition is the max-violating one: score + weight * Delta_P, up to a constant.
+
+    A pair that is apart in y gains 100 / pairs by being joined, one that is together loses it. Pairs that are not
+    stored stay as they are: a search over stored pairs does not see their part of the loss.
+    """
+    step = weight * 100.0 / max(pair_count(scores.items), 1)
+    values = scores.values + np.where(same_cluster(y, scores.index), -step, step)
+    return PairScores(scores.items, values, scores.index)
 
 
 def cells(y: NDArray[Any], z: NDArray[Any]) -> NDArray[np.int64]:
