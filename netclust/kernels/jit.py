@@ -80,12 +80,17 @@ def kernel(function: Function) -> Function:
     return _compiled(function, cache=CACHE_FOLDER is not None)
 
 
-def inner(function: Function) -> Function:
+def inner(function: Function, **options: bool) -> Function:
     """Compile as a part of other kernels: no entry from Python and no cache of its own, which is quicker to compile."""
-    compiled: Any = _compiled(function, no_cfunc_wrapper=True, no_cpython_wrapper=True)
+    compiled: Any = _compiled(function, no_cfunc_wrapper=True, no_cpython_wrapper=True, **options)
     compiled.__class__ = _Part
     part: Function = compiled
     return part
+
+
+def inlined(function: Function) -> Function:
+    """As `inner`, and always copied into its callers: for the small steps of a hot loop, where passing arrays costs."""
+    return inner(function, forceinline=True)
 
 
 class _Part(CPUDispatcher):

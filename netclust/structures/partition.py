@@ -12,7 +12,7 @@ arrays. Correlation clustering looks for the partition of the highest sum of sco
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,7 @@ class Relaxed:
 
     together: Vector
     value: float
+    index: PairIndex | None = field(default=None, kw_only=True)
 
     def integral(self, tolerance: float = 1e-6) -> bool:
         """Whether every pair is either together or apart."""
