@@ -1,10 +1,32 @@
 """Learners: weights for a structured task, from examples with a gold clustering.
 
-A task implements the verbs of `netclust.learners.problem`; the online learners are in
-`netclust.learners.perceptron`.
+A task implements the verbs of `netclust.learners.problem`; those of the graphs E and K on pair features are in
+`forest`. The online learners are in `netclust.learners.perceptron`, structural SVMs in `one_slack`, `n_slack`, `latent`
+and `frank_wolfe`.
 """
 
+from netclust.learners.cutting_plane import IterationReport, SvmFit
+from netclust.learners.forest import ForestProblem, LinkProblem
+from netclust.learners.frank_wolfe import FrankWolfe
+from netclust.learners.latent import LatentSvm
+from netclust.learners.n_slack import NSlack
+from netclust.learners.one_slack import OneSlack
 from netclust.learners.perceptron import Fitted, Lsp, Lspa
-from netclust.learners.problem import Problem, TreeProblem
+from netclust.learners.problem import Problem, SlackProblem, TreeProblem
 
-__all__ = ["Fitted", "Lsp", "Lspa", "Problem", "TreeProblem"]
+__all__ = [
+    "Fitted",
+    "ForestProblem",
+    "FrankWolfe",
+    "IterationReport",
+    "LatentSvm",
+    "LinkProblem",
+    "Lsp",
+    "Lspa",
+    "NSlack",
+    "OneSlack",
+    "Problem",
+    "SlackProblem",
+    "SvmFit",
+    "TreeProblem",
+]

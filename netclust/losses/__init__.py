@@ -1,4 +1,6 @@
-"""Losses: what a wrong structure costs. Those that split over arcs are in `netclust.losses.edge`."""
+"""Losses: what a wrong structure costs. Those that split over arcs are in `netclust.losses.edge`, over pairs in
+`netclust.losses.forest`.
+"""
 
 from netclust.losses.edge import ArcLoss, EdgeLoss, delta_f, delta_f_original, delta_yj
 

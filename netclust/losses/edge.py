@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netclust.structures.tree import Labels, Matrix, Parents, arc_sum, candidate_arcs, gold_arcs
+from netclust.structures.tree import Labels, Mask, Matrix, Parents, arc_sum, candidate_arcs, gold_arcs
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,20 +49,21 @@ EdgeLoss = Callable[[Labels], ArcLoss]
 """An edge loss before it meets a gold clustering; `functools.partial(delta_f, r=2.0)` sets its `r`."""
 
 
-def delta_f(y: Labels, r: float = 1.0) -> ArcLoss:
+def delta_f(y: Labels, r: float = 1.0, candidates: Mask | None = None) -> ArcLoss:
     """Delta_F as adopted (5.5): 1 for a link across gold clusters, 1 + r for an invented root arc."""
-    arcs = (candidate_arcs(len(y)) & ~gold_arcs(y)).astype(np.float64)
+    arcs = (candidate_arcs(len(y)) & ~gold_arcs(y, candidates)).astype(np.float64)
     arcs[:, 0] *= 1.0 + r
     return ArcLoss(arcs)
 
 
-def delta_yj(y: Labels, r: float = 0.1) -> ArcLoss:
+def delta_yj(y: Labels, r: float = 0.1, candidates: Mask | None = None) -> ArcLoss:
     """Delta_YJ (5.4): n(y) - k(y), minus 1 for a link within a gold cluster, plus r for one across."""
-    n, k = len(y), len(np.unique(y))
+    n = len(y)
     arcs = np.zeros((n, n + 1))
     # the root column stays 0: a root arc stands for "no link"
     arcs[:, 1:] = np.tril(np.where(y[:, None] == y, -1.0, r), -1)
-    return ArcLoss(arcs, float(n - k))
+    links = n - int(gold_arcs(y, candidates)[:, 0].sum())  # n - k, where every arc is a candidate
+    return ArcLoss(arcs, float(links))
 
 
 def delta_f_original(gold: Parents, r: float = 1.0) -> ArcLoss:

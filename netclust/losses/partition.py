@@ -13,6 +13,7 @@ MITRE loss as 100 (1 - F1), which the thesis' own numbers need.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,16 @@ from numpy.typing import NDArray
 from netclust.pairs import PairIndex, Vector, pair_count, same_cluster
 from netclust.structures.partition import PairScores
 
-__all__ = ["cells", "mitre_loss", "pairwise_loss", "relaxed_pairwise_loss", "with_pairwise_loss"]
+__all__ = [
+    "Contingency",
+    "cells",
+    "contingency",
+    "mitre_loss",
+    "pairs_within",
+    "pairwise_loss",
+    "relaxed_pairwise_loss",
+    "with_pairwise_loss",
+]
 
 
 def pairwise_loss(y: NDArray[Any], z: NDArray[Any]) -> float:
@@ -29,8 +39,8 @@ def pairwise_loss(y: NDArray[Any], z: NDArray[Any]) -> float:
     total = pair_count(len(y))
     if not total:
         return 0.0
-    both = _pairs_within(cells(y, z))
-    return 100.0 * (_pairs_within(_sizes(y)) + _pairs_within(_sizes(z)) - 2 * both) / total
+    both = pairs_within(cells(y, z))
+    return 100.0 * (pairs_within(_sizes(y)) + pairs_within(_sizes(z)) - 2 * both) / total
 
 
 def mitre_loss(y: NDArray[Any], z: NDArray[Any]) -> float:
@@ -48,7 +58,7 @@ def relaxed_pairwise_loss(y: NDArray[Any], together: Vector, index: PairIndex | 
     if not total:
         return 0.0
     same = same_cluster(y, index)
-    not_stored = _pairs_within(_sizes(y)) - int(same.sum())  # these are apart
+    not_stored = pairs_within(_sizes(y)) - int(same.sum())  # these are apart
     return float(100.0 * (np.abs(same - together).sum() + not_stored) / total)
 
 
@@ -63,16 +73,43 @@ def with_pairwise_loss(scores: PairScores, y: NDArray[Any], weight: float = 1.0)
     return PairScores(scores.items, values, scores.index)
 
 
+@dataclass(frozen=True, eq=False)
+class Contingency:
+    """What two partitions share: the sizes of the non-empty cells, and of the clusters; every measure needs no more.
+
+    Cell c is the intersection of cluster `row[c]` of the first with cluster `column[c]` of the second.
+    """
+
+    cells: NDArray[np.int64]
+    row: NDArray[np.int64]
+    column: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+
+
+def contingency(y: NDArray[Any], z: NDArray[Any]) -> Contingency:
+    """The table of two partitions.
+
+    >>> table = contingency(np.array([0, 0, 0, 1, 1]), np.array([5, 5, 2, 2, 2]))
+    >>> table.cells.tolist(), table.row.tolist(), table.column.tolist()
+    ([1, 2, 2], [0, 0, 1], [0, 1, 0])
+    """
+    _, a, rows = np.unique(y, return_inverse=True, return_counts=True)
+    _, b, columns = np.unique(z, return_inverse=True, return_counts=True)
+    key, sizes = np.unique(a.ravel() * max(len(columns), 1) + b.ravel(), return_counts=True)
+    row, column = np.divmod(key, max(len(columns), 1))
+    return Contingency(sizes, row, column, rows, columns)
+
+
 def cells(y: NDArray[Any], z: NDArray[Any]) -> NDArray[np.int64]:
     """The sizes of the non-empty intersections of two partitions' clusters."""
-    _, a = np.unique(y, return_inverse=True)
-    _, b = np.unique(z, return_inverse=True)
-    return _sizes(a.ravel() * (int(b.max(initial=0)) + 1) + b.ravel())
+    return contingency(y, z).cells
+
+
+def pairs_within(sizes: NDArray[np.int64]) -> int:
+    """How many pairs clusters of these sizes hold."""
+    return int((sizes * (sizes - 1)).sum()) // 2
 
 
 def _sizes(y: NDArray[Any]) -> NDArray[np.int64]:
     return np.asarray(np.unique(y, return_counts=True)[1], np.int64)
-
-
-def _pairs_within(sizes: NDArray[np.int64]) -> int:
-    return int((sizes * (sizes - 1)).sum()) // 2

@@ -50,8 +50,10 @@ def candidate_arcs(n: int) -> Mask:
     return np.tri(n, n + 1, dtype=np.bool_)
 
 
-def gold_arcs(y: Labels) -> Mask:
+def gold_arcs(y: Labels, candidates: Mask | None = None) -> Mask:
     """Return the arcs of which every tree that induces y is made, and no other tree.
+
+    Where not every arc is a candidate, the root is right for a node that has no earlier member among its candidates.
 
     >>> gold_arcs(np.array([7, 5, 7])).astype(int).tolist()
     [[1, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0]]
@@ -59,6 +61,8 @@ def gold_arcs(y: Labels) -> Mask:
     n = len(y)
     arcs = np.zeros((n, n + 1), np.bool_)
     arcs[:, 1:] = np.tril(y[:, None] == y, -1)
+    if candidates is not None:
+        arcs &= candidates
     arcs[:, 0] = ~arcs.any(axis=1)
     return arcs
 

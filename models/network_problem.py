@@ -1,0 +1,176 @@
+"""The network task as a structured problem: records link to earlier ones, and any learner of structures can train it.
+
+An example is a stretch of a labelled stream: every record of it takes the best arc from one of the records before it,
+within the training window, or from the root. With stretches of one record LSP and LSPA learn what
+`netclust.learners.stream` learns; longer stretches are one constraint each for a structural SVM.
+
+>>> from netclust.batch import Batch
+>>> from netclust.learners.perceptron import Lsp
+>>> a = np.array([0.1, 0.9, 0.2, 0.8, 0.5, 0.15], np.float32)
+>>> stream = Batch(num=a[:, None], code=np.zeros((6, 0), np.uint16), label=np.array([0, 1, 0, 1, 2, 0]))
+>>> problem = NetworkProblem(WeightLayout(features=1, widths=(), roots=1), window=3)
+>>> fitted = Lsp().fit(problem, stretches(stream), epochs=2)
+>>> fitted.last.round(2).tolist(), fitted.updates
+([2.15, 0.0], 9)
+
+The loss is Delta_F (5.5). I. Haponchyk, "Advanced Models of Supervised Structural Clustering", PhD thesis, University
+of Trento, 2018; chapter 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netclust.batch import Batch
+from netclust.errors import InputError
+from netclust.learners.stream import Absent, first_of_class
+from netclust.pairs import Vector
+from netclust.similarity import RootFeatures, WeightLayout, root_features
+
+if TYPE_CHECKING:
+    from netclust.kernels.stretch import Records
+
+__all__ = ["Arcs", "NetworkProblem", "StreamLabels", "Stretch", "stretches"]
+
+Matrix = NDArray[np.float64]
+ROOT = -1
+PASSED_OVER = -2
+"""Instead of a parent: no arc is right for the record, so it takes none and teaches nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Records lo..hi of a stream; those before them are candidates. The stream is shared, not copied."""
+
+    records: Records
+    lo: int
+    hi: int
+
+
+@dataclass(frozen=True, eq=False)
+class StreamLabels:
+    """The class of every record of the stream, and whether it is the first of its class; shared by its stretches."""
+
+    label: NDArray[np.int32]
+    first: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Arcs:
+    """The structure of a stretch: `parents[k]` is the record that record lo + k links to, -1 the root, -2 none."""
+
+    lo: int
+    parents: NDArray[np.int64]
+
+
+def stretches(batch: Batch, *, length: int = 1, root: RootFeatures = "bias") -> list[tuple[Stretch, StreamLabels]]:
+    """Cut a labelled stream into examples of so many records, in their order."""
+    from netclust.kernels.score import columns
+    from netclust.kernels.stretch import Records
+
+    if length < 1:
+        raise InputError(f"a stretch has at least 1 record, not {length}")
+    if not len(batch) or (batch.label < 0).any():
+        raise InputError("every training record needs a label, and there must be at least one")
+    records = Records(columns(batch.num), columns(batch.code), root_features(batch, root))
+    y = StreamLabels(batch.label, first_of_class(batch.label))
+    return [(Stretch(records, lo, min(lo + length, len(batch))), y) for lo in range(0, len(batch), length)]
+
+
+@dataclass(frozen=True)
+class NetworkProblem:
+    """Best earlier links within a window, or the root: the names are those of `StreamRule`."""
+
+    layout: WeightLayout
+    window: int = 100
+    r: float = 1.0
+    absent: Absent = "window"
+    sign: int = -1
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be used."""
+        if self.window < 1:
+            raise InputError(f"the training window is at least 1, not {self.window}")
+
+    @property
+    def dimension(self) -> int:
+        """How many weights."""
+        return self.layout.dimension
+
+    def joint_features(self, x: Stretch, h: Arcs) -> Vector:
+        """Return the sum of the features of the arcs."""
+        from netclust.kernels.stretch import Layout, sum_arcs
+
+        g = np.zeros(self.dimension)
+        sum_arcs(x.records, Layout(self.layout.at, self.layout.width), self.sign, h.lo, h.parents, g)
+        return g
+
+    def predict(self, x: Stretch, w: Vector) -> Arcs:
+        """Return the best arc of every record; of equal ones the root, then the oldest."""
+        return self._best(x.lo, self._scores(x, w))
+
+    def max_violating(self, x: Stretch, y: StreamLabels, w: Vector, C: float) -> tuple[Arcs, float]:
+        """Return the arcs of Algorithm 5, and their loss."""
+        right, loss = self._right(y, x.lo, x.hi), self._losses(y, x.lo, x.hi)
+        h = self._best(x.lo, self._scores(x, w) + C * loss, right)
+        return h, self._total(loss, h)
+
+    def gold(self, x: Stretch, y: StreamLabels, w: Vector) -> Arcs:
+        """Return the best right arc of every record."""
+        right = self._right(y, x.lo, x.hi)
+        return self._best(x.lo, np.where(right, self._scores(x, w), -np.inf), right)
+
+    def loss(self, y: StreamLabels, h: Arcs) -> float:
+        """Return Delta_F of the arcs."""
+        return self._total(self._losses(y, h.lo, h.lo + len(h.parents)), h)
+
+    def _scores(self, x: Stretch, w: Vector) -> Matrix:
+        """[records, 1 + window]: the root, then the candidates from the oldest; -inf where there is none."""
+        from netclust.kernels.stretch import Layout, score_arcs
+
+        layout = self.layout
+        if x.records.num.shape[0] != layout.features or x.records.root.shape[1] != layout.roots:
+            raise InputError("the records' attributes or root features are not those of the weights' layout")
+        if len(x.records.code) != len(layout.widths) or np.shape(w) != (self.dimension,):
+            raise InputError("the records' coded attributes or the number of weights are not those of the layout")
+        scores = np.empty((x.hi - x.lo, 1 + self.window))
+        score_arcs(x.records, Layout(layout.at, layout.width), w, self.sign, self.window, x.lo, x.hi, scores)
+        return scores
+
+    def _same(self, y: StreamLabels, lo: int, hi: int) -> NDArray[np.bool_]:
+        """[records, window]: which candidates have the record's class."""
+        record = np.arange(lo, hi)[:, None]
+        candidate = np.maximum(0, record - self.window) + np.arange(self.window)
+        known = np.minimum(candidate, hi - 1)
+        return np.asarray((candidate < record) & (y.label[known] == y.label[record]), np.bool_)
+
+    def _right(self, y: StreamLabels, lo: int, hi: int) -> NDArray[np.bool_]:
+        """[records, 1 + window]: which arcs are right; a row without one is passed over."""
+        same = self._same(y, lo, hi)
+        root = ~same.any(axis=1)
+        if self.absent == "global":
+            root &= y.first[lo:hi]
+        return np.column_stack([root, same])
+
+    def _losses(self, y: StreamLabels, lo: int, hi: int) -> Matrix:
+        loss = (~self._right(y, lo, hi)).astype(np.float64)
+        loss[:, 0] *= 1.0 + self.r
+        return loss
+
+    def _best(self, lo: int, scores: Matrix, right: NDArray[np.bool_] | None = None) -> Arcs:
+        at = scores.argmax(axis=1)
+        start = np.maximum(0, np.arange(lo, lo + len(at)) - self.window)
+        parents = np.where(at == 0, ROOT, start + at - 1)
+        if right is not None:
+            parents[~right.any(axis=1)] = PASSED_OVER
+        return Arcs(lo, parents)
+
+    def _total(self, loss: Matrix, h: Arcs) -> float:
+        rows = np.flatnonzero(h.parents != PASSED_OVER)
+        parents = h.parents[rows]
+        start = np.maximum(0, h.lo + rows - self.window)
+        return float(loss[rows, np.where(parents == ROOT, 0, parents - start + 1)].sum())
