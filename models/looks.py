@@ -64,6 +64,8 @@ TEST_SETS = {
     "fa46b0935342616aa83b7c2578db355b6a7aaabbc492248172c7a1e8b7ab8f84": "KDDTest+",
     "746993ac9e25868827cacf09eab450050a2a1056e1ce48a1ad39f5dc801d531d": "KDDTest-21",
     **dict.fromkeys(_CAPTURES, "captures"),
+    "80dfdd96fe2391bf56069b6332040583dd41435dbb450363e087ccd64fa483b3": "cora-citations",
+    "aa2ccda699a31f6f766ca85c8bb2231ef97e06698e333f3f8993986d5903ff9e": "20-newsgroups",
 }
 
 

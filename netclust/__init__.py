@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from netclust.adaptation import adapt
     from netclust.arrays import Detection, detect, train
     from netclust.batch import Batch
+    from netclust.clustering_metrics import measure_clustering
     from netclust.datasets.capture_simulator import simulate_capture
+    from netclust.datasets.item_sets import ItemTable, read_items
     from netclust.datasets.records import RecordReader, read_table
     from netclust.datasets.simulate import simulate
     from netclust.errors import InputError, ModelError, NetclustError
@@ -27,10 +29,13 @@ if TYPE_CHECKING:
     from netclust.frames import as_table, infer_schema
     from netclust.linker import Linker, LinkerConfig
     from netclust.model import Model
+    from netclust.models.cluster_model import ClusterModel
     from netclust.models.evaluation import evaluate_network
     from netclust.models.network import train_network
     from netclust.models.params import TrainParams, load_params
     from netclust.models.shipped import load_shipped
+    from netclust.models.text_pairs import TextFeatures, TextPairs
+    from netclust.pairs import ComputedPairs, PairFeatures, StackedPairs, StoredPairs
     from netclust.schema import Schema, load_schema, parse_schema
     from netclust.stream.alert_events import Alert, AlertEvent
     from netclust.stream.capture_files import CaptureFile
@@ -52,7 +57,9 @@ _HOMES = {
     "adaptation": ("adapt",),
     "arrays": ("Detection", "detect", "train"),
     "batch": ("Batch",),
+    "clustering_metrics": ("measure_clustering",),
     "datasets.capture_simulator": ("simulate_capture",),
+    "datasets.item_sets": ("ItemTable", "read_items"),
     "datasets.records": ("RecordReader", "read_table"),
     "datasets.simulate": ("simulate",),
     "errors": ("InputError", "ModelError", "NetclustError"),
@@ -60,10 +67,13 @@ _HOMES = {
     "frames": ("as_table", "infer_schema"),
     "linker": ("Linker", "LinkerConfig"),
     "model": ("Model",),
+    "models.cluster_model": ("ClusterModel",),
     "models.evaluation": ("evaluate_network",),
     "models.network": ("train_network",),
     "models.params": ("TrainParams", "load_params"),
     "models.shipped": ("load_shipped",),
+    "models.text_pairs": ("TextFeatures", "TextPairs"),
+    "pairs": ("ComputedPairs", "PairFeatures", "StackedPairs", "StoredPairs"),
     "schema": ("Schema", "load_schema", "parse_schema"),
     "stream.alert_events": ("Alert", "AlertEvent"),
     "stream.capture_files": ("CaptureFile",),
@@ -91,6 +101,8 @@ __all__ = [
     "Batch",
     "CaptureFile",
     "CaptureReader",
+    "ClusterModel",
+    "ComputedPairs",
     "Daemon",
     "Detection",
     "Detector",
@@ -98,6 +110,7 @@ __all__ = [
     "FlowTable",
     "FlowTimeouts",
     "InputError",
+    "ItemTable",
     "Linker",
     "LinkerConfig",
     "MemorySink",
@@ -105,12 +118,17 @@ __all__ = [
     "Model",
     "ModelError",
     "NetclustError",
+    "PairFeatures",
     "RecordReader",
     "Schema",
     "Sink",
     "Source",
+    "StackedPairs",
     "Store",
+    "StoredPairs",
     "Table",
+    "TextFeatures",
+    "TextPairs",
     "TrainParams",
     "Verdicts",
     "__version__",
@@ -126,10 +144,12 @@ __all__ = [
     "load_params",
     "load_schema",
     "load_shipped",
+    "measure_clustering",
     "open_live",
     "open_records",
     "parse_config",
     "parse_schema",
+    "read_items",
     "read_table",
     "simulate",
     "simulate_capture",

@@ -22,6 +22,7 @@ from netclust.errors import InputError, ModelError
 
 FORMAT_VERSION = 1
 MAX_BYTES = 1 << 31
+MAX_HEADER = 100_000_000  # as safetensors has it
 _KEY = "netclust"
 
 Arrays = dict[str, NDArray[Any]]
@@ -70,6 +71,18 @@ def parts(kind: str, arrays: Arrays, header: Any) -> Iterator[bytes | memoryview
         for row in array if array.ndim > 1 else [array]:
             if row.size:
                 yield np.ascontiguousarray(row).view(np.uint8).data
+
+
+def kind_of(path: str | Path) -> str | None:
+    """What a file says that it holds; None: it is no file of ours. Nothing else of it is looked at."""
+    try:
+        with open(path, "rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            head = file.read(size) if size <= MAX_HEADER else b""
+        text = msgspec.json.decode(head, type=dict[str, Any]).get("__metadata__", {}).get(_KEY, "")
+        return msgspec.json.decode(text, type=_Envelope).kind
+    except (OSError, msgspec.DecodeError, AttributeError, TypeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def unpack(data: bytes, kind: str, where: str) -> tuple[Arrays, dict[str, Any]]:

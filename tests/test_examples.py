@@ -79,6 +79,21 @@ def test_a_command_or_line_of_the_guide_to_captures_fails(
     assert Path("found.jsonl").stat().st_size > 0
 
 
+def test_a_command_or_line_of_the_guide_to_clustering_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "clustering.md").read_text()
+    commands = re.findall(r"^\$ netclust (.*?)(?:\s+#.*)?$", text, re.MULTILINE)
+    assert len(commands) >= 9
+    for command in commands:
+        main_ok(shlex.split(command))
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    exec(compile(code, "clustering.md", "exec"), {})  # noqa: S102 (our own file)
+    assert "CorrelationClusterer 3 clusters, score 1.0" in capsys.readouterr().out
+    assert Path("found-k.csv").stat().st_size > 0
+
+
 def test_a_command_of_the_daemons_page_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("demo").mkdir()

@@ -467,8 +467,5 @@ def info(
     run(model, json, top)
 
 
-# What the daemon found, and what people say to it.
-
-
-# The daemon's commands stand in a file of their own, and hang on to this one.
-from netclust.cli import daemon_app  # noqa: E402, F401
+# The commands of the daemon and of clustering stand in files of their own, and hang on to this one.
+from netclust.cli import clustering_app, daemon_app  # noqa: E402, F401

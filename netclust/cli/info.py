@@ -10,12 +10,21 @@ import numpy as np
 
 from netclust.cli.network import constant_attributes
 from netclust.cli.output import percent, result, say, table, write_json
+from netclust.container import kind_of
 from netclust.model import Model
 from netclust.models.params import TrainParams
+
+CLUSTERING = "netclust.clustering"
+"""The kind of file that holds a trained clusterer: its module is heavy, so it is loaded when there is one."""
 
 
 def run(path: Path, json: Path | None, top: int) -> None:
     """Facts, classes and the strongest weights."""
+    if kind_of(path) == CLUSTERING:
+        from netclust.cli.clustering import tell_model
+
+        tell_model(path, json, top)
+        return
     model = Model.load(path)
     encoding, origin = model.encoding, model.provenance
     classes = np.bincount(model.reference.label, minlength=len(encoding.labels))

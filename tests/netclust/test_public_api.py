@@ -15,7 +15,8 @@ PUBLIC = [
     "simulate", "train", "train_network", "CaptureFile", "CaptureReader", "FlowTable", "FlowTimeouts",
     "connection_maker", "load_labels", "open_live", "open_records", "simulate_capture", "adapt", "load_shipped",
     "Alert", "AlertEvent", "load_config", "parse_config", "Daemon", "Detector", "MemorySink", "Sink", "Arrival",
-    "MemorySource", "Source", "Store",
+    "MemorySource", "Source", "Store", "ClusterModel", "ComputedPairs", "ItemTable", "PairFeatures", "StackedPairs",
+    "StoredPairs", "TextFeatures", "TextPairs", "measure_clustering", "read_items",
 ]  # fmt: skip
 
 
@@ -28,11 +29,14 @@ def test_a_public_name_came_or_went() -> None:
 
 
 def test_adapters_offer_other_names() -> None:
+    import netclust.clustering
     import netclust.river
     import netclust.sklearn
 
     assert netclust.river.__all__ == ["LinkClusterer", "LinkDetector"]
     assert netclust.sklearn.__all__ == ["LinkClassifier", "LinkNovelty"]
+    estimators = ["CorrelationClusterer", "KMeansClusterer", "LinkClusterer", "PairwiseClusterer"]
+    assert netclust.clustering.__all__ == estimators
 
 
 def test_importing_is_slow() -> None:

@@ -1,0 +1,58 @@
+"""Pictures of the clustering experiments (needs matplotlib)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from netclust.models.clustering_scaling import Point
+from netclust.models.irrelevant_features import Curve
+from netclust.optional import need
+
+__all__ = ["write_curve", "write_scaling"]
+
+
+def write_curve(rows: Sequence[Curve], path: Path) -> None:
+    """Edge accuracy against irrelevant dimensions, with standard deviations."""
+    figure, axes = _figure()
+    for name in dict.fromkeys(row.name for row in rows):
+        own = [row for row in rows if row.name == name]
+        D = [int(row.setting.split()[-1]) for row in own]
+        axes.errorbar(D, [row.mean for row in own], [row.sd or 0.0 for row in own], marker="o", capsize=3, label=name)
+    axes.axhline(0.5, color="grey", linewidth=0.8, linestyle=":")
+    axes.set_xscale("log", base=2)
+    shown = sorted({int(row.setting.split()[-1]) for row in rows})
+    axes.set_xticks(shown, [str(D) for D in shown])
+    axes.set_ylim(0.4, 1.02)
+    axes.set_xlabel("irrelevant dimensions")
+    axes.set_ylabel("edge accuracy")
+    axes.legend(frameon=False)
+    _save(figure, path)
+
+
+def write_scaling(series: Mapping[str, Sequence[Point]], slopes: Mapping[str, float], path: Path) -> None:
+    """Seconds against size, by what was done, on logarithmic axes."""
+    figure, axes = _figure()
+    for name, exponent in slopes.items():
+        own = series[name]
+        label = f"{name}: size^{exponent:.2f}"
+        axes.plot([p.size for p in own], [p.seconds for p in own], marker="o", label=label)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("sets, or items of a set")
+    axes.set_ylabel("seconds")
+    axes.legend(frameon=False, fontsize="small")
+    _save(figure, path)
+
+
+def _figure() -> tuple[Any, Any]:
+    need("matplotlib", "drawing pictures", "plot").use("Agg")
+    plt = need("matplotlib.pyplot", "drawing pictures", "plot")
+    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    return figure, axes
+
+
+def _save(figure: Any, path: Path) -> None:
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    need("matplotlib.pyplot", "drawing pictures", "plot").close(figure)

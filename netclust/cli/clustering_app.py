@@ -1,0 +1,338 @@
+"""The commands of supervised clustering and their options."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from netclust.cli.app import JsonOption, SeedOption, app, evaluate, reproduce, simulate, train
+
+
+class Loss(StrEnum):
+    """What a wrong clustering costs."""
+
+    pairwise = "pairwise"
+    mitre = "mitre"
+
+
+class Structure(StrEnum):
+    """What a clustering is made of."""
+
+    correlation = "correlation"
+    E = "E"
+    K = "K"
+
+
+class CorrelationLearner(StrEnum):
+    """How weights are learned."""
+
+    one_slack = "one-slack"
+    n_slack = "n-slack"
+    frank_wolfe = "frank-wolfe"
+    latent = "latent"
+    lsp = "lsp"
+    lspa = "lspa"
+    pairwise = "pairwise"
+
+
+class CorrelationSearch(StrEnum):
+    """How partitions are searched in training."""
+
+    greedy = "greedy"
+    local = "local"
+    lp = "lp"
+    sdp = "sdp"
+    exact = "exact"
+
+
+class CorrelationPredictor(StrEnum):
+    """How new sets are clustered."""
+
+    greedy = "greedy"
+    local = "local"
+    lp = "lp"
+    sdp = "sdp"
+    exact = "exact"
+    single_link = "single-link"
+
+
+class KmeansMethod(StrEnum):
+    """How k-means is searched."""
+
+    iterative = "iterative"
+    spectral = "spectral"
+    discrete = "discrete"
+
+
+class Rescaling(StrEnum):
+    """How the loss enters the margin."""
+
+    margin = "margin"
+    slack = "slack"
+
+
+ItemsArgument = Annotated[
+    str, typer.Argument(help="A CSV file with a header and an item a line, or a folder (or tar) of documents.")
+]
+ItemsOption = Annotated[str, typer.Option(help="Labelled items: a CSV file, or a folder (or tar) of documents.")]
+OutputOption = Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")]
+LabelColumn = Annotated[str | None, typer.Option("--label", help="CSV: the column with the cluster of an item.")]
+SetColumn = Annotated[str | None, typer.Option("--set", help="CSV: the column with the set of an item.")]
+IdColumn = Annotated[str | None, typer.Option("--id", help="CSV: the column with the name of an item.")]
+Fields = Annotated[
+    list[str] | None, typer.Option("--field", help="A column or part to compare; may be given again. Default: all.")
+]
+Words = Annotated[
+    list[int] | None, typer.Option("--words", help="Compare word n-grams of this length; may be given again.")
+]
+Characters = Annotated[
+    list[int] | None, typer.Option("--characters", help="Compare character n-grams of this length; again for more.")
+]
+SetSize = Annotated[
+    str | None,
+    typer.Option(help="Cut the items into sets of whole clusters with so many items each, like 60-120."),
+]
+COption = Annotated[str, typer.Option("--C", help="Weight of the loss: a number, or cv to choose it.")]
+Epsilon = Annotated[float, typer.Option(help="Stop when no constraint is violated by more, in percent of loss.")]
+Checkpoint = Annotated[
+    Path | None, typer.Option(help="Keep the state of training here; if the file exists, go on from it.")
+]
+Jobs = Annotated[int, typer.Option(min=1, max=64, help="How many sets are searched at a time.")]
+
+
+@train.command("correlation")
+def train_correlation(
+    items: ItemsArgument,
+    output: OutputOption,
+    label: LabelColumn = None,
+    set_column: SetColumn = None,
+    id_column: IdColumn = None,
+    fields: Fields = None,
+    words: Words = None,
+    characters: Characters = None,
+    set_size: SetSize = None,
+    structure: Annotated[
+        Structure, typer.Option(help="correlation: sums within clusters; E: best earlier links; K: a forest.")
+    ] = Structure.correlation,
+    learner: Annotated[
+        CorrelationLearner | None, typer.Option(help="Default: one-slack; lspa for the structures E and K.")
+    ] = None,
+    loss: Annotated[Loss, typer.Option(help="pairwise: wrong pairs; mitre: 1 - the MUC F1.")] = Loss.pairwise,
+    oracle: Annotated[
+        CorrelationSearch | None,
+        typer.Option(help="How violated constraints are found in training. Default: greedy; local for the loss mitre."),
+    ] = None,
+    predictor: Annotated[
+        CorrelationPredictor | None, typer.Option(help="How new sets are clustered. Default: as in training.")
+    ] = None,
+    rescaling: Annotated[Rescaling, typer.Option(help="How the loss enters the margin.")] = Rescaling.margin,
+    C: COption = "cv",
+    epsilon: Epsilon = 0.1,
+    checkpoint: Checkpoint = None,
+    jobs: Jobs = 1,
+    seed: SeedOption = 0,
+    json: JsonOption = None,
+) -> None:
+    """Learn from example clusterings which pairs belong together, and write a model file."""
+    from netclust.cli.clustering import ItemOptions, train_items
+
+    links = structure is not Structure.correlation
+    train_items(
+        items,
+        output,
+        ItemOptions(label, set_column, id_column, fields, words, characters, set_size),
+        {
+            "structure": structure.value,
+            "learner": learner.value if learner else ("lspa" if links else "one-slack"),
+            "loss": loss.value,
+            "oracle": oracle.value if oracle else ("local" if loss is Loss.mitre else "greedy"),
+            "predictor": predictor.value if predictor else None,
+            "rescaling": rescaling.value,
+            "epsilon": epsilon,
+            "seed": seed,
+        },
+        C,
+        checkpoint,
+        jobs,
+        json,
+    )
+
+
+@train.command("kmeans")
+def train_kmeans(
+    items: ItemsArgument,
+    output: OutputOption,
+    label: LabelColumn = None,
+    set_column: SetColumn = None,
+    id_column: IdColumn = None,
+    fields: Fields = None,
+    words: Words = None,
+    characters: Characters = None,
+    set_size: SetSize = None,
+    method: Annotated[
+        KmeansMethod, typer.Option(help="How violated constraints are found in training.")
+    ] = KmeansMethod.iterative,
+    predictor: Annotated[KmeansMethod, typer.Option(help="How new sets are clustered.")] = KmeansMethod.discrete,
+    C: COption = "cv",
+    epsilon: Epsilon = 0.1,
+    checkpoint: Checkpoint = None,
+    jobs: Jobs = 1,
+    seed: SeedOption = 0,
+    json: JsonOption = None,
+) -> None:
+    """Learn a similarity from example clusterings for k-means on it, and write a model file."""
+    from netclust.cli.clustering import ItemOptions, train_items
+
+    train_items(
+        items,
+        output,
+        ItemOptions(label, set_column, id_column, fields, words, characters, set_size),
+        {
+            "structure": "kmeans",
+            "oracle": method.value,
+            "predictor": predictor.value,
+            "epsilon": epsilon,
+            "seed": seed,
+        },
+        C,
+        checkpoint,
+        jobs,
+        json,
+    )
+
+
+@app.command("cluster")
+def cluster_items(
+    items: ItemsArgument,
+    model: Annotated[Path, typer.Option(help="The model file.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="CSV: the set, the item and its cluster (- for standard output).")
+    ],
+    set_column: SetColumn = None,
+    id_column: IdColumn = None,
+    k: Annotated[
+        int | None, typer.Option("-k", min=1, help="k-means: how many clusters a set has. Default: chosen.")
+    ] = None,
+    json: JsonOption = None,
+) -> None:
+    """Cluster items that nobody has clustered, with a trained model."""
+    from netclust.cli.clustering import cluster_items as run
+
+    run(items, model, output, set_column, id_column, k, json)
+
+
+@evaluate.command("correlation")
+def evaluate_correlation(
+    model: Annotated[Path, typer.Option(help="The model file.")],
+    test: ItemsOption,
+    label: LabelColumn = None,
+    set_column: SetColumn = None,
+    id_column: IdColumn = None,
+    set_size: SetSize = None,
+    predictor: Annotated[
+        CorrelationPredictor | None, typer.Option(help="Cluster by another search than the model's.")
+    ] = None,
+    seed: SeedOption = 0,
+    json: JsonOption = None,
+) -> None:
+    """Cluster labelled items and measure how far that is from their true clusters."""
+    from netclust.cli.clustering import ItemOptions, evaluate_items
+
+    chosen = predictor.value if predictor else None
+    options = ItemOptions(label, set_column, id_column, set_size=set_size)
+    evaluate_items("correlation", model, test, options, chosen, None, seed, json)
+
+
+@evaluate.command("kmeans")
+def evaluate_kmeans(
+    model: Annotated[Path, typer.Option(help="The model file.")],
+    test: ItemsOption,
+    label: LabelColumn = None,
+    set_column: SetColumn = None,
+    id_column: IdColumn = None,
+    set_size: SetSize = None,
+    predictor: Annotated[KmeansMethod | None, typer.Option(help="Cluster by another search than the model's.")] = None,
+    choose: Annotated[
+        bool, typer.Option("--choose-k", help="Do not tell how many clusters a set has: let it be chosen.")
+    ] = False,
+    seed: SeedOption = 0,
+    json: JsonOption = None,
+) -> None:
+    """Cluster labelled items by k-means and measure how far that is from their true clusters."""
+    from netclust.cli.clustering import ItemOptions, evaluate_items
+
+    chosen = predictor.value if predictor else None
+    options = ItemOptions(label, set_column, id_column, set_size=set_size)
+    evaluate_items("kmeans", model, test, options, chosen, not choose, seed, json)
+
+
+@reproduce.command("correlation")
+def reproduce_correlation(
+    cora: Annotated[Path | None, typer.Option(help="The citations (cora.csv).")] = None,
+    newsgroups: Annotated[Path | None, typer.Option(help="The posts (20news-bydate-all.tar.xz).")] = None,
+    splits: Annotated[int, typer.Option(min=1, max=100, help="Splits into training and test sets.")] = 10,
+    generated: Annotated[bool, typer.Option(help="Also run on generated sets.")] = True,
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 2,
+    json: JsonOption = None,
+) -> None:
+    """SVM^cluster against pairwise classification: two losses, each trained for and tested under, beside the print."""
+    from netclust.cli.reproduce_clustering import correlation_table
+
+    correlation_table(cora, newsgroups, splits, generated, jobs, json)
+
+
+@reproduce.command("irrelevant-features")
+def reproduce_irrelevant_features(
+    oracle: Annotated[CorrelationSearch, typer.Option(help="How constraints are found.")] = CorrelationSearch.local,
+    runs: Annotated[int, typer.Option(min=1, max=1000, help="Draws a point of the curve.")] = 20,
+    most: Annotated[int, typer.Option(min=1, help="The largest number of irrelevant dimensions.")] = 128,
+    plot: Annotated[Path | None, typer.Option(help="Draw the curve (SVG or PNG).")] = None,
+    json: JsonOption = None,
+) -> None:
+    """Learned likeness against k-means as irrelevant dimensions are added."""
+    from netclust.cli.reproduce_clustering import irrelevant_features
+
+    irrelevant_features(oracle.value, runs, most, plot, json)
+
+
+@reproduce.command("clustering-scaling")
+def reproduce_scaling(
+    plot: Annotated[Path | None, typer.Option(help="Draw times against sizes (SVG or PNG).")] = None,
+    json: JsonOption = None,
+) -> None:
+    """How training and clustering time grow with sets and items, and how the oracles' objectives are ordered."""
+    from netclust.cli.reproduce_clustering import scaling
+
+    scaling(plot, json)
+
+
+@reproduce.command("kmeans")
+def reproduce_kmeans(
+    noise: Annotated[
+        list[float] | None, typer.Option(help="Noise of the generated pairs; may be given again. Default: 0.2, 0.46.")
+    ] = None,
+    draws: Annotated[int, typer.Option(min=1, max=100, help="Draws of the data.")] = 5,
+    seed: SeedOption = 0,
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 2,
+    json: JsonOption = None,
+) -> None:
+    """Supervised k-means on generated pairs, trained four ways, beside the published table."""
+    from netclust.cli.reproduce_kmeans import kmeans_table
+
+    kmeans_table(noise, draws, seed, json, jobs)
+
+
+@simulate.command("citations")
+def simulate_citations(
+    output: Annotated[Path, typer.Option("-o", "--output", help="The CSV file to write (- for standard output).")],
+    sets: Annotated[int, typer.Option(min=1, max=10_000, help="How many sets.")] = 6,
+    papers: Annotated[int, typer.Option(min=1, max=10_000, help="How many papers a set cites.")] = 8,
+    seed: SeedOption = 0,
+) -> None:
+    """Write made-up citations of made-up papers, with the paper each one cites: something to cluster."""
+    from netclust.cli.clustering import simulate_citations as run
+
+    run(output, sets, papers, seed)
