@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 READY   = $(VENV)/.ready
 
-.PHONY: demo demo-nsl-kdd models quiet soak test test-long check docs format bench captures reproduce lock smoke clean
+.PHONY: clustering demo demo-nsl-kdd models quiet soak test test-long check docs format bench captures reproduce lock smoke clean
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "netclust needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..."; exit 2; }
@@ -72,6 +72,20 @@ NSL_KDD = $(or $(NETCLUST_DATA),../shared/datasets)/nsl-kdd
 reproduce: $(READY)
 	$(BIN)/netclust reproduce table-4.1 --train '$(NSL_KDD)/KDDTrain+.txt.xz' --test '$(NSL_KDD)/KDDTest+.txt.xz' \
 	  --test '$(NSL_KDD)/KDDTest-21.txt.xz' --peers all --json benchmarks/results/table-4.1.json --plots docs/pictures
+
+# The published experiments of supervised clustering beside ours, with the shared corpora (about an hour).
+SHARED = $(or $(NETCLUST_DATA),../shared/datasets)
+clustering: $(READY)
+	$(BIN)/netclust reproduce correlation --cora '$(SHARED)/cora-citations/cora.csv' \
+	  --newsgroups '$(SHARED)/20newsgroups/20news-bydate-all.tar.xz' --json benchmarks/results/correlation.json
+	$(BIN)/netclust reproduce kmeans --json benchmarks/results/kmeans.json
+	$(BIN)/netclust reproduce irrelevant-features --json benchmarks/results/irrelevant-features.json \
+	  --plot docs/pictures/irrelevant-features.svg
+	$(BIN)/netclust reproduce clustering-scaling --json benchmarks/results/clustering-scaling.json \
+	  --plot docs/pictures/clustering-scaling.svg
+	$(BIN)/python benchmarks/vs_chszlablib.py
+	$(BIN)/python benchmarks/lazy_triangles.py
+	$(BIN)/python benchmarks/kmeans_time.py
 
 # The newest Python here besides $(PYTHON): install, run the demo's path and the quick tests.
 smoke:
