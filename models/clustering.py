@@ -32,9 +32,9 @@ from netclust.errors import InputError
 from netclust.learners import FrankWolfe, IterationReport, LatentSvm, Lsp, Lspa, NSlack, OneSlack
 from netclust.learners.forest import ForestProblem, LinkProblem, clusters
 from netclust.losses.edge import delta_f
-from netclust.losses.partition import mitre_loss, pairwise_loss
+from netclust.losses.partition import CLUSTERING_LOSSES, ClusteringLoss
 from netclust.losses.trace import trace_loss
-from netclust.models.correlation import ClusteringLoss, CorrelationProblem, Oracle, Predictor
+from netclust.models.correlation import CorrelationProblem, Oracle, Predictor
 from netclust.models.kmeans import KmeansProblem, KmeansSet, Method, cluster_matrix
 from netclust.models.pairwise import PairClassifier
 from netclust.pairs import PairFeatures, Vector
@@ -224,4 +224,4 @@ def loss_of(settings: ClusterSettings, y: NDArray[Any], z: NDArray[Any]) -> floa
     """The loss in percent that the settings are for."""
     if settings.structure == "kmeans":
         return trace_loss(y, z, len(np.unique(y)))
-    return (mitre_loss if settings.loss == "mitre" else pairwise_loss)(y, z)
+    return CLUSTERING_LOSSES[settings.loss](y, z)

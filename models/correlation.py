@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.losses.partition import mitre_loss, pairwise_loss, relaxed_pairwise_loss, with_pairwise_loss
+from netclust.losses.partition import CLUSTERING_LOSSES, ClusteringLoss, relaxed_pairwise_loss, with_pairwise_loss
 from netclust.pairs import PairFeatures, Vector, same_cluster
 from netclust.structures.exact import exact_clusters
 from netclust.structures.greedy import greedy_clusters, greedy_violating
@@ -38,14 +38,12 @@ from netclust.structures.rounding import round_links, round_pivot
 from netclust.structures.sdp import relax_sdp
 from netclust.structures.single_link import single_link
 
-__all__ = ["ClusteringLoss", "CorrelationProblem", "Oracle", "Predictor", "cluster_by", "pair_scores"]
+__all__ = ["CorrelationProblem", "Oracle", "Predictor", "cluster_by", "pair_scores"]
 
 Oracle = Literal["greedy", "local", "lp", "sdp", "exact"]
 Predictor = Literal["greedy", "local", "lp", "sdp", "exact", "single-link"]
-ClusteringLoss = Literal["pairwise", "mitre"]
 Output = Labels | Relaxed
 
-_LOSSES: dict[str, Callable[[NDArray[Any], NDArray[Any]], float]] = {"pairwise": pairwise_loss, "mitre": mitre_loss}
 _RELAXATIONS: dict[str, Callable[[PairScores], Relaxed]] = {"lp": relax, "sdp": relax_sdp}
 
 
@@ -148,7 +146,7 @@ class CorrelationProblem:
         """Return the loss in percent."""
         if isinstance(h, Relaxed):
             return relaxed_pairwise_loss(y, h.together, h.index)
-        return _LOSSES[self.measure](y, h)
+        return CLUSTERING_LOSSES[self.measure](y, h)
 
     def _scale(self, x: PairFeatures) -> float:
         return 1.0 / max(x.items, 1) ** 2

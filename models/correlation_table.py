@@ -18,16 +18,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from netclust.losses.partition import mitre_loss, pairwise_loss
+from netclust.losses.partition import CLUSTERING_LOSSES, ClusteringLoss
 from netclust.models.cluster_selection import choose_cost
 from netclust.models.clustering import ClusterSettings, Example, cluster, learn
-from netclust.models.correlation import ClusteringLoss
 from netclust.models.paired_tests import PairedComparison, compare
 
 __all__ = ["METHODS", "PUBLISHED", "Corpus", "Method", "Row", "Split", "SplitResult", "Table", "run_table"]
 
 LOSSES: tuple[ClusteringLoss, ...] = ("pairwise", "mitre")
-MEASURES = {"pairwise": pairwise_loss, "mitre": mitre_loss}
 SVM, SVM_SLACK, SVM_LOCAL = "SVM^cluster", "SVM^cluster, slack rescaling", "SVM^cluster, local search"
 PCC, DEFAULT = "PCC", "default"
 FOLDS = 3
@@ -125,11 +123,11 @@ def run_split(corpus: Corpus, seed: int) -> SplitResult:
             chosen[method.name, loss], converged[method.name, loss] = best.C, learned.converged
             found = [cluster(settings, x, learned.w) for x, _ in split.test]
             for tested in LOSSES:
-                measured = [MEASURES[tested](y, z) for (_, y), z in zip(split.test, found, strict=True)]
+                measured = [CLUSTERING_LOSSES[tested](y, z) for (_, y), z in zip(split.test, found, strict=True)]
                 losses[method.name, loss, tested] = measured
     for loss in LOSSES:  # the published defaults: all apart under Delta_P, all together under Delta_M
         nothing = [np.arange(len(y)) if loss == "pairwise" else np.zeros(len(y), np.int64) for _, y in split.test]
-        measured = [MEASURES[loss](y, z) for (_, y), z in zip(split.test, nothing, strict=True)]
+        measured = [CLUSTERING_LOSSES[loss](y, z) for (_, y), z in zip(split.test, nothing, strict=True)]
         losses[DEFAULT, loss, loss] = measured
     sizes = {name: [len(y) for _, y in part] for name, part in (("train", split.train), ("test", split.test))}
     return SplitResult(corpus.name, seed, losses, chosen, converged, sizes)

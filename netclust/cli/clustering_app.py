@@ -138,6 +138,7 @@ def train_correlation(
 ) -> None:
     """Learn from example clusterings which pairs belong together, and write a model file."""
     from netclust.cli.clustering import ItemOptions, train_items
+    from netclust.models.clustering import usual_oracle
 
     links = structure is not Structure.correlation
     train_items(
@@ -148,7 +149,7 @@ def train_correlation(
             "structure": structure.value,
             "learner": learner.value if learner else ("lspa" if links else "one-slack"),
             "loss": loss.value,
-            "oracle": oracle.value if oracle else ("local" if loss is Loss.mitre else "greedy"),
+            "oracle": oracle.value if oracle else usual_oracle(loss.value),
             "predictor": predictor.value if predictor else None,
             "rescaling": rescaling.value,
             "epsilon": epsilon,

@@ -13,8 +13,9 @@ MITRE loss as 100 (1 - F1), which the thesis' own numbers need.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,8 @@ from netclust.pairs import PairIndex, Vector, pair_count, same_cluster
 from netclust.structures.partition import PairScores
 
 __all__ = [
+    "CLUSTERING_LOSSES",
+    "ClusteringLoss",
     "Contingency",
     "cells",
     "contingency",
@@ -32,6 +35,8 @@ __all__ = [
     "relaxed_pairwise_loss",
     "with_pairwise_loss",
 ]
+
+ClusteringLoss = Literal["pairwise", "mitre"]
 
 
 def pairwise_loss(y: NDArray[Any], z: NDArray[Any]) -> float:
@@ -50,6 +55,13 @@ def mitre_loss(y: NDArray[Any], z: NDArray[Any]) -> float:
     if not most:
         return 0.0
     return 100.0 * (1 - 2 * (m - len(cells(y, z))) / most)
+
+
+CLUSTERING_LOSSES: dict[str, Callable[[NDArray[Any], NDArray[Any]], float]] = {
+    "pairwise": pairwise_loss,
+    "mitre": mitre_loss,
+}
+"""The losses by name."""
 
 
 def relaxed_pairwise_loss(y: NDArray[Any], together: Vector, index: PairIndex | None = None) -> float:

@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from netclust.errors import InputError
-from netclust.structures.greedy import checked, square_of
-from netclust.structures.partition import Labels, PairScores, canonical
+from netclust.structures.greedy import square_of
+from netclust.structures.partition import Labels, PairScores, canonical, check_scores
 
 __all__ = ["MOST_ITEMS", "best_partition"]
 
@@ -25,7 +25,7 @@ def best_partition(scores: PairScores) -> tuple[Labels, float]:
     """The partition of the highest sum of scores within clusters, and that sum; more than ten items are refused."""
     from netclust.kernels.enumeration import best_labels
 
-    checked(scores)
+    check_scores(scores)
     if scores.items > MOST_ITEMS:
         raise InputError(
             f"{scores.items} items have too many partitions to try them all, at most {MOST_ITEMS} have not: "

@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 from netclust.errors import InputError
 from netclust.pairs import Indices, Vector
-from netclust.structures.partition import Labels, PairScores, canonical, square
+from netclust.structures.partition import Labels, PairScores, canonical, check_scores, square
 from netclust.structures.rounding import round_links
 from netclust.structures.sizes import check_size
-from netclust.structures.triangle_program import TriangleProgram, check_scores, components, restricted
+from netclust.structures.triangle_program import TriangleProgram, components, restricted
 
 __all__ = ["ExactResult", "exact_clusters"]
 

@@ -29,16 +29,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.losses.partition import mitre_loss, pairwise_loss, with_pairwise_loss
-from netclust.pairs import pair_count
-from netclust.structures.partition import Labels, PairScores, canonical
+from netclust.losses.partition import CLUSTERING_LOSSES, ClusteringLoss, with_pairwise_loss
+from netclust.structures.partition import Labels, PairScores, canonical, check_scores
 
 if TYPE_CHECKING:
     from netclust.kernels.merging import Merges, Target
 
-__all__ = ["Loss", "Rescaling", "greedy_clusters", "greedy_merges", "greedy_violating", "violation"]
+__all__ = ["Rescaling", "greedy_clusters", "greedy_merges", "greedy_violating", "violation"]
 
-Loss = Literal["pairwise", "mitre"]
 Rescaling = Literal["margin", "slack"]
 
 MOST_SQUARE = 20_000
@@ -47,13 +45,13 @@ MOST_SQUARE = 20_000
 
 def greedy_clusters(scores: PairScores) -> Labels:
     """C_G: the partition that greedy merging ends with."""
-    checked(scores)
+    check_scores(scores)
     return _labels(_merge(scores), scores.items)
 
 
 def greedy_merges(scores: PairScores) -> Merges:
     """The merges of C_G in their order: b joins a, both named by their smallest item, and what that gains."""
-    checked(scores)
+    check_scores(scores)
     return _merge(scores)
 
 
@@ -61,7 +59,7 @@ def greedy_violating(
     scores: PairScores,
     y: NDArray[Any],
     *,
-    loss: Loss = "pairwise",
+    loss: ClusteringLoss = "pairwise",
     rescaling: Rescaling = "margin",
     weight: float = 1.0,
     gold_score: float = 0.0,
@@ -71,7 +69,7 @@ def greedy_violating(
     With stored pairs, the pairwise loss and margin rescaling, the loss of stored pairs alone steers the search; all
     else needs a square matrix of the items.
     """
-    checked(scores)
+    check_scores(scores)
     check_target(scores, y, loss, rescaling, weight, gold_score)
     if loss == "pairwise" and rescaling == "margin":
         return greedy_clusters(with_pairwise_loss(scores, y, weight))
@@ -87,7 +85,7 @@ def violation(
     y: NDArray[Any],
     z: NDArray[Any],
     *,
-    loss: Loss = "pairwise",
+    loss: ClusteringLoss = "pairwise",
     rescaling: Rescaling = "margin",
     weight: float = 1.0,
     gold_score: float = 0.0,
@@ -100,19 +98,9 @@ def violation(
     >>> violation(scores, y, np.array([0, 1]), rescaling="slack", gold_score=0.5)
     50.0
     """
-    delta = (pairwise_loss if loss == "pairwise" else mitre_loss)(y, z)
+    delta = CLUSTERING_LOSSES[loss](y, z)
     within = scores.within(z)
     return within + weight * delta if rescaling == "margin" else delta * (1 + within - gold_score)
-
-
-def checked(scores: PairScores) -> None:
-    """Refuse scores that cannot be clustered."""
-    expected = pair_count(scores.items) if scores.index is None else len(scores.index.left)
-    if scores.values.shape != (expected,):
-        raise InputError(f"{scores.items} items need {expected} pair scores, not {scores.values.shape}")
-    if not np.isfinite(scores.values).all():
-        at = int(np.flatnonzero(~np.isfinite(scores.values))[0])
-        raise InputError(f"pair score {at} is {scores.values[at]}: every score must be a finite number")
 
 
 def check_target(
@@ -145,7 +133,9 @@ def square_of(scores: PairScores) -> NDArray[np.float64]:
     return matrix
 
 
-def kernel_target(truth: Labels, loss: Loss, rescaling: Rescaling, weight: float, gold_score: float) -> Target:
+def kernel_target(
+    truth: Labels, loss: ClusteringLoss, rescaling: Rescaling, weight: float, gold_score: float
+) -> Target:
     """What the kernels need to know of H."""
     from netclust.kernels.merging import MARGIN, MITRE, PAIRWISE, SLACK, Target
 

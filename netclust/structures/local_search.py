@@ -23,12 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.losses.partition import with_pairwise_loss
+from netclust.losses.partition import ClusteringLoss, with_pairwise_loss
 from netclust.structures.greedy import (
-    Loss,
     Rescaling,
     check_target,
-    checked,
     greedy_clusters,
     greedy_violating,
     kernel_target,
@@ -37,7 +35,7 @@ from netclust.structures.greedy import (
     square_of,
     violation,
 )
-from netclust.structures.partition import Labels, PairScores, canonical
+from netclust.structures.partition import Labels, PairScores, canonical, check_scores
 
 if TYPE_CHECKING:
     from netclust.kernels.merging import Target
@@ -61,7 +59,7 @@ def local_search(
     `restarts` are further annealings, each of `sweeps` rounds over all items; without sweeps there is no annealing and
     nothing is left to chance but the order of items.
     """
-    checked(scores)
+    check_scores(scores)
     if restarts < 0 or sweeps < 0:
         raise InputError(f"restarts ({restarts}) and sweeps ({sweeps}) cannot be negative")
     first = greedy_clusters(scores) if start is None else _partition(start, scores.items)
@@ -81,7 +79,7 @@ def local_violating(
     scores: PairScores,
     y: NDArray[Any],
     *,
-    loss: Loss = "pairwise",
+    loss: ClusteringLoss = "pairwise",
     rescaling: Rescaling = "margin",
     weight: float = 1.0,
     gold_score: float = 0.0,
@@ -92,7 +90,7 @@ def local_violating(
 
     With stored pairs, the pairwise loss and margin rescaling, the loss of stored pairs alone steers the search.
     """
-    checked(scores)
+    check_scores(scores)
     check_target(scores, y, loss, rescaling, weight, gold_score)
     shifted = with_pairwise_loss(scores, y, weight)
     begun = [

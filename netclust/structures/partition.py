@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.pairs import PairIndex, Vector, same_cluster
+from netclust.errors import InputError
+from netclust.pairs import PairIndex, Vector, pair_count, same_cluster
 
-__all__ = ["Labels", "PairScores", "Relaxed", "canonical", "square"]
+__all__ = ["Labels", "PairScores", "Relaxed", "canonical", "check_scores", "square"]
 
 Labels = NDArray[np.int64]
 
@@ -53,6 +54,16 @@ class Relaxed:
     def integral(self, tolerance: float = 1e-6) -> bool:
         """Whether every pair is either together or apart."""
         return bool(np.minimum(self.together, 1 - self.together).max(initial=0.0) <= tolerance)
+
+
+def check_scores(scores: PairScores) -> None:
+    """Refuse scores that are not one a stored pair, or no finite numbers."""
+    expected = pair_count(scores.items) if scores.index is None else len(scores.index.left)
+    if scores.values.shape != (expected,):
+        raise InputError(f"{scores.items} items need {expected} pair scores, not {scores.values.shape}")
+    if not np.isfinite(scores.values).all():
+        at = int(np.flatnonzero(~np.isfinite(scores.values))[0])
+        raise InputError(f"pair score {at} is {scores.values[at]}: every score must be a finite number")
 
 
 def square(values: Vector, items: int, index: PairIndex | None = None) -> NDArray[np.float64]:

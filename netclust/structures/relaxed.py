@@ -29,9 +29,9 @@ import numpy as np
 
 from netclust.errors import InputError
 from netclust.pairs import Vector
-from netclust.structures.partition import PairScores, Relaxed
+from netclust.structures.partition import PairScores, Relaxed, check_scores
 from netclust.structures.sizes import check_size
-from netclust.structures.triangle_program import TriangleProgram, check_scores, components, restricted
+from netclust.structures.triangle_program import TriangleProgram, components, restricted
 
 __all__ = ["LpRelaxed", "Round", "relax"]
 

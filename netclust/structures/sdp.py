@@ -28,9 +28,8 @@ from numpy.typing import NDArray
 from netclust.errors import InputError, NetclustError
 from netclust.optional import need
 from netclust.pairs import Vector
-from netclust.structures.partition import PairScores, Relaxed, square
+from netclust.structures.partition import PairScores, Relaxed, check_scores, square
 from netclust.structures.sizes import INTERIOR_ITEMS, check_size
-from netclust.structures.triangle_program import check_scores
 
 __all__ = ["SdpRelaxed", "clarabel_solution", "relax_sdp", "sdp_certificate", "semidefinite_rows"]
 

@@ -16,15 +16,14 @@ import numpy as np
 from netclust.errors import InputError
 from netclust.optional import need
 from netclust.pairs import all_pairs
-from netclust.structures.greedy import checked
-from netclust.structures.partition import Labels, PairScores, canonical
+from netclust.structures.partition import Labels, PairScores, canonical, check_scores
 
 __all__ = ["single_link"]
 
 
 def single_link(scores: PairScores, threshold: float = 0.0) -> Labels:
     """The connected components of the pairs that score `threshold` or more; pairs that are not stored link nothing."""
-    checked(scores)
+    check_scores(scores)
     if not np.isfinite(threshold):
         raise InputError(f"threshold {threshold} is not a finite number")
     sparse = need("scipy.sparse", "single link")

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.errors import InputError, NetclustError
+from netclust.errors import NetclustError
 from netclust.optional import need
-from netclust.pairs import Indices, PairIndex, Vector, all_pairs, check_numbers, pair_count
+from netclust.pairs import Indices, PairIndex, Vector, all_pairs
 from netclust.structures.partition import PairScores, square
 
-__all__ = ["TriangleProgram", "check_scores", "components", "restricted"]
+__all__ = ["TriangleProgram", "components", "restricted"]
 
 SNAP = 1e-9
 """Togetherness so close to 0 or 1 is 0 or 1."""
@@ -214,14 +214,6 @@ class _Stored:
         worst_stored_triangles(self.left, self.right, self.start, self.neighbour, self.edge, e, first, second, excess)
         closing = np.flatnonzero(excess > tolerance)
         return np.column_stack([first[closing], second[closing], closing]).astype(np.int32)
-
-
-def check_scores(scores: PairScores) -> None:
-    """Refuse scores that are no numbers, or not one a pair."""
-    expected = pair_count(scores.items) if scores.index is None else len(scores.index.left)
-    if scores.items < 0 or scores.values.shape != (expected,):
-        raise InputError(f"{scores.items} items need {expected} pair scores, not {list(scores.values.shape)}")
-    check_numbers(scores.values, "pair score")
 
 
 def components(scores: PairScores) -> list[Indices]:

@@ -346,8 +346,8 @@ def test_two_items_follow_the_sign(score, together):
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
-        (PairScores(3, np.array([1.0, np.nan, 0.0])), r"pair score \[1\] is nan"),
-        (PairScores(3, np.array([1.0, np.inf, 0.0])), r"pair score \[1\] is inf"),
+        (PairScores(3, np.array([1.0, np.nan, 0.0])), r"pair score 1 is nan"),
+        (PairScores(3, np.array([1.0, np.inf, 0.0])), r"pair score 1 is inf"),
         (PairScores(3, np.array([1.0, 0.0])), "3 items need 3 pair scores"),
     ],
 )
