@@ -1,0 +1,1 @@
+"""Coreference: which mentions of a text are the same person or thing, by trees of antecedents."""
