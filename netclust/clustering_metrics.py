@@ -50,6 +50,7 @@ __all__ = [
     "measure_sets",
     "muc_scores",
     "pair_scores",
+    "scores_of_sums",
 ]
 
 MEASURES = (
@@ -130,7 +131,7 @@ def measure_sets(pairs: Iterable[tuple[ArrayLike, ArrayLike]]) -> dict[str, Summ
 def pair_scores(table: Contingency) -> Scores:
     """Of the pairs put together, how many belong together, and of those that belong, how many were put."""
     both = pairs_within(table.cells)
-    return _scores(both, pairs_within(table.columns), both, pairs_within(table.rows))
+    return scores_of_sums(both, pairs_within(table.columns), both, pairs_within(table.rows))
 
 
 def muc_scores(table: Contingency) -> Scores:
@@ -141,7 +142,7 @@ def muc_scores(table: Contingency) -> Scores:
     """
     items = int(table.rows.sum())
     right = items - len(table.cells)
-    return _scores(right, items - len(table.columns), right, items - len(table.rows))
+    return scores_of_sums(right, items - len(table.columns), right, items - len(table.rows))
 
 
 def b3_scores(table: Contingency) -> Scores:
@@ -153,12 +154,17 @@ def b3_scores(table: Contingency) -> Scores:
     items = float(table.rows.sum())
     square = table.cells.astype(np.float64) ** 2
     precise, recalled = square / table.columns[table.column], square / table.rows[table.row]
-    return _scores(float(precise.sum()), items, float(recalled.sum()), items)
+    return scores_of_sums(float(precise.sum()), items, float(recalled.sum()), items)
 
 
-def _scores(precise: float, claimed: float, recalled: float, wanted: float) -> Scores:
-    precision = precise / claimed if claimed else 1.0
-    recall = recalled / wanted if wanted else 1.0
+def scores_of_sums(precise: float, claimed: float, recalled: float, wanted: float, *, nothing: float = 1.0) -> Scores:
+    """Precision and recall of what was claimed and wanted, and their harmonic mean; 0/0 is what `nothing` says.
+
+    >>> scores_of_sums(1, 2, 1, 1), scores_of_sums(0, 0, 0, 3).precision
+    (Scores(precision=0.5, recall=1.0, f1=0.6666666666666666), 1.0)
+    """
+    precision = precise / claimed if claimed else nothing
+    recall = recalled / wanted if wanted else nothing
     both = precision + recall
     return Scores(precision, recall, 2 * precision * recall / both if both else 0.0)
 
