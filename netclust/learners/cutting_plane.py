@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, astuple, dataclass, field, fields, is_dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 
@@ -24,7 +25,8 @@ from numpy.typing import NDArray
 
 from netclust.container import Arrays, need
 from netclust.errors import InputError
-from netclust.learners.problem import Problem, SlackProblem, Vector
+from netclust.learners.problem import Problem, SlackProblem, SparseProblem, Vector
+from netclust.learners.sparse_features import Change, times
 from netclust.learners.training_state import Checkpoint
 from netclust.learners.working_set import Planes, WorkingSet
 
@@ -105,9 +107,25 @@ class Constraints(Generic[X, Y, H]):
         if jobs < 1:
             raise InputError(f"jobs is {jobs}: at least one thread is needed")
         self.problem, self.examples, self.rescaling, self.jobs = problem, examples, rescaling, jobs
-        self.gold: Matrix = np.stack([self._features(x, problem.gold(x, y, w)) for x, y in examples])
+        self._structures = [problem.gold(x, y, w) for x, y in examples]
+        self._sparse = isinstance(problem, SparseProblem)
 
-    def worst(self, i: int, w: Vector) -> tuple[Vector, float]:
+    @cached_property
+    def gold(self) -> Matrix:
+        """The features of the gold structures, a row an example."""
+        return np.stack([self._gold_features(i) for i in range(len(self.examples))])
+
+    @cached_property
+    def mean_gold(self) -> Vector:
+        """Their mean; where differences are sparse it is all that is needed, and 80 rows of 2^20 slots are not kept."""
+        if not self._sparse:
+            return np.asarray(self.gold.mean(axis=0))
+        total = np.zeros(self.problem.dimension)
+        for i in range(len(self.examples)):
+            total += self._gold_features(i)
+        return total / len(self.examples)
+
+    def worst(self, i: int, w: Vector) -> tuple[Change, float]:
         """The constraint of example i that is violated most at w."""
         x, y = self.examples[i]
         if self.rescaling == "margin":
@@ -116,10 +134,13 @@ class Constraints(Generic[X, Y, H]):
             h, loss = cast(SlackProblem[X, Y, H], self.problem).max_violating_slack(x, y, w)
         if not (math.isfinite(loss) and loss >= 0):
             raise InputError(f"the loss of example {i + 1} is {loss}: losses are finite and not negative")
-        g = self.gold[i] - self._features(x, h)
-        return (g if self.rescaling == "margin" else loss * g), float(loss)
+        if isinstance(self.problem, SparseProblem):
+            g: Change = self.problem.difference(x, self._structures[i], h)
+        else:
+            g = self.gold[i] - self._features(x, h)
+        return (g if self.rescaling == "margin" else times(g, loss)), float(loss)
 
-    def all_worst(self, w: Vector) -> Iterator[tuple[Vector, float]]:
+    def all_worst(self, w: Vector) -> Iterator[tuple[Change, float]]:
         """The worst constraint of every example in turn, by `jobs` threads; the order does not depend on them."""
         places = range(len(self.examples))
         if self.jobs == 1:
@@ -127,6 +148,9 @@ class Constraints(Generic[X, Y, H]):
             return
         with ThreadPoolExecutor(self.jobs) as pool:
             yield from pool.map(lambda i: self.worst(i, w), places)
+
+    def _gold_features(self, i: int) -> Vector:
+        return self._features(self.examples[i][0], self._structures[i])
 
     def _features(self, x: X, h: H) -> Vector:
         phi = np.asarray(self.problem.joint_features(x, h), np.float64)
@@ -177,7 +201,7 @@ class CuttingPlaneRule(Protocol):
     def caps(self, examples: int) -> Vector:
         """The weight of every slack."""
 
-    def group_gold(self, gold: Matrix) -> Matrix:
+    def group_gold(self, constraints: Constraints[Any, Any, Any]) -> Matrix:
         """The gold features of every slack."""
 
     def look(self, constraints: Constraints[Any, Any, Any], state: State) -> Found:
@@ -227,7 +251,7 @@ class Training(Generic[X, Y, H]):
         self.rule = rule
         self.constraints = Constraints(problem, examples, rule.rescaling, w, jobs)
         self.caps = rule.caps(len(examples))
-        self.gold = rule.group_gold(self.constraints.gold)
+        self.gold = rule.group_gold(self.constraints)
         self.dimension = problem.dimension
 
     def start(self, w: Vector | None = None, planes: Planes | None = None) -> State:
@@ -258,7 +282,7 @@ class Training(Generic[X, Y, H]):
     def restore(self, checkpoint: Checkpoint, arrays: Arrays, header: dict[str, Any]) -> State:
         """The run as a checkpoint left it."""
         where = str(checkpoint.path)
-        checkpoint.check_gold(arrays, self.constraints.gold.mean(axis=0))
+        checkpoint.check_gold(arrays, self.constraints.mean_gold)
         reports = unpack_reports(arrays, where)
         best = need(arrays, "best", np.float64, (2,), where)
         return State(
@@ -338,7 +362,7 @@ class Training(Generic[X, Y, H]):
         arrays: Arrays = {
             **state.planes.arrays(),
             **also,
-            "gold": self.constraints.gold.mean(axis=0),
+            "gold": self.constraints.mean_gold,
             "best": np.array([primal, state.best_dual]),
             "best_w": state.best_w,
             "reports": pack_reports(state.reports),

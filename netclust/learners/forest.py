@@ -29,6 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
+from netclust.hashed_pairs import HashedPairs
+from netclust.learners.sparse_features import Change, row_difference, scores_within
 from netclust.losses.edge import ArcLoss, delta_f
 from netclust.losses.forest import ForestLoss, delta_yj_pairs
 from netclust.pairs import PairFeatures, PairIndex, Vector
@@ -63,6 +65,12 @@ class ForestProblem:
         """Return the sum of the features of the forest's pairs."""
         return x.weighted_sum(h.chosen())
 
+    def difference(self, x: PairFeatures, a: Forest, b: Forest) -> Change:
+        """Return the features of a's pairs minus those of b's, as a sparse vector where x is hashed."""
+        if isinstance(x, HashedPairs):
+            return row_difference(x, a.edges, b.edges)
+        return x.weighted_sum(a.chosen()) - x.weighted_sum(b.chosen())
+
     def predict(self, x: PairFeatures, w: Vector) -> Forest:
         """Return Kruskal's forest of the pairs above 0."""
         return best_forest(_scores(self.dimension, x, w))
@@ -76,6 +84,10 @@ class ForestProblem:
 
     def gold(self, x: PairFeatures, y: NDArray[Any], w: Vector) -> Forest:
         """Return a maximum spanning tree of every true cluster."""
+        if isinstance(x, HashedPairs):
+            check_labels(y, x.items)
+            _check_dimension(self.dimension, x, w)
+            return gold_forest(PairScores(x.items, scores_within(x, y, w), x.index), y)
         return gold_forest(_scores(self.dimension, x, w), y)
 
     def loss(self, y: NDArray[Any], h: Forest) -> float:
@@ -123,8 +135,12 @@ class LinkProblem:
 
 
 def _scores(dimension: int, x: PairFeatures, w: Vector) -> PairScores:
+    _check_dimension(dimension, x, w)
+    return PairScores(x.items, x.scores(w), x.index)
+
+
+def _check_dimension(dimension: int, x: PairFeatures, w: Vector) -> None:
     if x.dimension != dimension or np.shape(w) != (dimension,):
         raise InputError(
             f"{dimension} features a pair are expected, the example has {x.dimension}, and w has {np.size(w)} weights"
         )
-    return PairScores(x.items, x.scores(w), x.index)

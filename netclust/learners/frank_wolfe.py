@@ -43,6 +43,7 @@ from netclust.learners.cutting_plane import (
     unpack_reports,
 )
 from netclust.learners.problem import Problem, Vector
+from netclust.learners.sparse_features import dot, in_full
 from netclust.learners.working_set import Planes
 
 __all__ = ["FrankWolfe"]
@@ -90,7 +91,7 @@ class FrankWolfe:
         found = file.load() if file is not None else None
         if file is not None and found is not None:
             arrays, where = found[0], str(file.path)
-            file.check_gold(arrays, constraints.gold.mean(axis=0))
+            file.check_gold(arrays, constraints.mean_gold)
             blocks.vectors = need(arrays, "vectors", np.float64, (n, D), where)
             blocks.losses = need(arrays, "losses", np.float64, (n,), where)
             blocks.w = need(arrays, "w", np.float64, (D,), where)
@@ -102,7 +103,10 @@ class FrankWolfe:
             started, passes = time.perf_counter(), len(reports) + 1
             # An order of its own for every pass: a run that goes on needs no state of the generator.
             order = np.random.default_rng([self.seed, passes]).permutation(n)
-            gains = sum(blocks.step(int(i), *constraints.worst(int(i), blocks.w)) for i in order)
+            gains = 0.0
+            for i in order.tolist():
+                change, loss = constraints.worst(i, blocks.w)
+                gains += blocks.step(i, in_full(change, D), loss)
             violation, xi = math.nan, float((blocks.losses.sum() - blocks.w @ blocks.w) / self.C)
             due = gains <= self.epsilon * self.C or passes % self.check_every == 0 or passes == self.max_iterations
             if due:
@@ -119,14 +123,14 @@ class FrankWolfe:
             stopped = bool(on_iteration is not None and on_iteration(report)) and not converged
             if file is not None and not converged and (stopped or passes % file.every == 0):
                 state = {"vectors": blocks.vectors, "losses": blocks.losses, "w": blocks.w, "best_w": best_w}
-                kept = {"gold": constraints.gold.mean(axis=0), "reports": pack_reports(reports)}
+                kept = {"gold": constraints.mean_gold, "reports": pack_reports(reports)}
                 file.save({**state, **kept}, {"iteration": passes})
         w = blocks.w if not math.isfinite(best) else best_w
         plane = Planes(
             blocks.w[None] / self.C,
             np.array([blocks.losses.sum() / self.C]),
             np.zeros(1, np.int64),
-            constraints.gold.mean(axis=0, keepdims=True),
+            constraints.mean_gold[None],
             "margin",
         )
         slack = max(0.0, float(plane.losses[0] - plane.vectors[0] @ w))
@@ -163,5 +167,5 @@ class Blocks:
         """The duality gap at w, and sum_i cap xi_i there: every example's worst output with w left alone."""
         needed = 0.0
         for g, loss in constraints.all_worst(self.w):
-            needed += self.cap * max(0.0, loss - float(self.w @ g))
+            needed += self.cap * max(0.0, loss - dot(self.w, g))
         return needed + float(self.w @ self.w) - float(self.losses.sum()), needed

@@ -41,6 +41,7 @@ from netclust.learners.cutting_plane import (
     train,
 )
 from netclust.learners.problem import Problem, Vector
+from netclust.learners.sparse_features import in_full
 
 __all__ = ["NSlack"]
 
@@ -85,9 +86,9 @@ class NSlack:
         """C/n or C, for every example's slack."""
         return np.full(examples, self.C / examples if self.slack_norm == "mean" else self.C)
 
-    def group_gold(self, gold: Matrix) -> Matrix:
+    def group_gold(self, constraints: Constraints[Any, Any, Any]) -> Matrix:
         """The gold features of every example."""
-        return gold
+        return constraints.gold
 
     def look(self, constraints: Constraints[Any, Any, Any], state: State) -> Found:
         """One pass: the worst output of every example, added if it is above its slack by more than epsilon."""
@@ -98,7 +99,8 @@ class NSlack:
         waiting, any_added, qp_seconds = 0, False, 0.0
         in_turn = constraints.all_worst(start) if self.batch is None else None
         for i in range(n):
-            g, loss = next(in_turn) if in_turn is not None else constraints.worst(i, planes.w)
+            change, loss = next(in_turn) if in_turn is not None else constraints.worst(i, planes.w)
+            g = in_full(change, len(start))
             violation[i] = loss - float(planes.w @ g)
             slack[i], needed[i] = xi[i], max(violation[i], xi[i])
             if violation[i] > xi[i] + self.epsilon or not tested:

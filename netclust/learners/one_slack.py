@@ -39,6 +39,7 @@ from netclust.learners.cutting_plane import (
     train,
 )
 from netclust.learners.problem import Problem, Vector
+from netclust.learners.sparse_features import add_to
 
 __all__ = ["OneSlack"]
 
@@ -83,16 +84,16 @@ class OneSlack:
         """C, for the one slack."""
         return np.array([self.C])
 
-    def group_gold(self, gold: Matrix) -> Matrix:
+    def group_gold(self, constraints: Constraints[Any, Any, Any]) -> Matrix:
         """The mean of the examples' gold features."""
-        return np.asarray(gold.mean(axis=0, keepdims=True))
+        return constraints.mean_gold[None]
 
     def look(self, constraints: Constraints[Any, Any, Any], state: State) -> Found:
         """The plane of the most violating outputs, added if its violation is above the slack by more than epsilon."""
         planes, n = state.planes, len(constraints.examples)
         w, g, loss = planes.w, np.zeros(len(planes.w)), 0.0
         for vector, part in constraints.all_worst(w):
-            g += vector
+            add_to(g, vector)
             loss += part
         g, loss = g / n, loss / n
         violation, xi = loss - float(w @ g), float(planes.slacks(w)[0])

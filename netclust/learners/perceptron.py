@@ -21,7 +21,9 @@ LSP by the difference of their features, LSPA just far enough that the gold stru
 >>> Lspa().fit(problem, [(phi, y)], epochs=1).last.round(6).tolist()
 [1.829268, -1.463415, 0.0]
 
-There is no stopping rule: choose the number of epochs on held-out data; `on_epoch` sees the model after each.
+Where the problem can say the difference of two structures' features (`SparseProblem`), a step costs what it touches,
+however long w is. There is no stopping rule: choose the number of epochs on held-out data; `on_epoch` sees the model
+after each.
 
 Reference: I. Haponchyk, "Advanced Models of Supervised Structural Clustering", PhD thesis, University of
 Trento, 2018; section 2.2 (Algorithm 2) and 2.3.
@@ -29,13 +31,14 @@ Trento, 2018; section 2.2 (Algorithm 2) and 2.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
-from netclust.learners.problem import Problem, Vector
+from netclust.learners.problem import Problem, Vector, difference
+from netclust.learners.sparse_features import Change, add_to, dot, squared_length, times
 
 X = TypeVar("X")
 Y = TypeVar("Y")
@@ -76,17 +79,20 @@ class Lsp:
         C: float = 1.0,
         w0: Vector | None = None,
         on_epoch: OnEpoch | None = None,
+        seed: int | None = None,
     ) -> Fitted:
-        """Train on the examples in their order; C multiplies the loss in the search for h^."""
+        """Train on the examples in their order, or with a seed in another one each epoch.
 
-        def step(x: X, y: Y, w: Vector) -> tuple[Vector | None, float]:
+        C multiplies the loss in the search for h^.
+        """
+
+        def step(x: X, y: Y, w: Vector) -> tuple[Change | None, float]:
             h_hat, loss = problem.max_violating(x, y, w, C)
             if loss <= 0:
                 return None, loss
-            h_star = problem.gold(x, y, w)
-            return problem.joint_features(x, h_star) - problem.joint_features(x, h_hat), loss
+            return difference(problem, x, problem.gold(x, y, w), h_hat), loss
 
-        return _run(step, examples, _start(problem.dimension, w0), epochs, on_epoch)
+        return _run(step, examples, _start(problem.dimension, w0), epochs, on_epoch, seed)
 
 
 @dataclass(frozen=True)
@@ -104,21 +110,25 @@ class Lspa:
         C: float = 1.0,
         w0: Vector | None = None,
         on_epoch: OnEpoch | None = None,
+        seed: int | None = None,
     ) -> Fitted:
-        """Train on the examples in their order; C multiplies the loss, in the search for h^ and in tau."""
+        """Train on the examples in their order, or with a seed in another one each epoch.
 
-        def step(x: X, y: Y, w: Vector) -> tuple[Vector | None, float]:
+        C multiplies the loss, in the search for h^ and in tau.
+        """
+
+        def step(x: X, y: Y, w: Vector) -> tuple[Change | None, float]:
             h_hat, loss = problem.max_violating(x, y, w, C)
-            g = problem.joint_features(x, problem.gold(x, y, w)) - problem.joint_features(x, h_hat)
-            length = float(g @ g)
+            g = difference(problem, x, problem.gold(x, y, w), h_hat)
+            length = squared_length(g)
             if length == 0:
                 return None, loss
-            tau = (C * loss - float(w @ g)) / length
+            tau = (C * loss - dot(w, g)) / length
             if self.cap is not None:
                 tau = min(tau, self.cap)
-            return (tau * g if tau > TAU_MIN else None), loss
+            return (times(g, tau) if tau > TAU_MIN else None), loss
 
-        return _run(step, examples, _start(problem.dimension, w0), epochs, on_epoch)
+        return _run(step, examples, _start(problem.dimension, w0), epochs, on_epoch, seed)
 
 
 def _start(dimension: int, w0: Vector | None) -> Vector:
@@ -129,11 +139,12 @@ def _start(dimension: int, w0: Vector | None) -> Vector:
 
 
 def _run(
-    step: Callable[[X, Y, Vector], tuple[Vector | None, float]],
+    step: Callable[[X, Y, Vector], tuple[Change | None, float]],
     examples: Sequence[tuple[X, Y]],
     w: Vector,
     epochs: int,
     on_epoch: OnEpoch | None,
+    seed: int | None,
 ) -> Fitted:
     """Make one step per example and epoch, and average the vectors after each step, changed or not."""
     if epochs < 1 or not examples:
@@ -141,18 +152,30 @@ def _run(
     u = np.zeros_like(w)
     t = updates = 0
     losses: list[float] = []
-    for _ in range(epochs):
+    for epoch in range(epochs):
         losses.append(0.0)
-        for x, y in examples:
-            delta, loss = step(x, y, w)
+        for i in _order(len(examples), seed, epoch):
+            change, loss = step(*examples[i], w)
             losses[-1] += loss
-            if delta is not None:
+            if change is not None:
                 # an increment made at step t+1 is missing from the t vectors before it
-                u += t * delta
-                w = w + delta
+                add_to(u, change, t)
+                add_to(w, change)
                 updates += 1
             t += 1
-        fitted = Fitted(w.copy(), w - u / t, t, updates, tuple(losses))
-        if on_epoch is not None and on_epoch(fitted):
+        # w is changed in place, so a model is a copy: as many of them as somebody looks at
+        if on_epoch is not None and on_epoch(_model(w, u, t, updates, losses)):
             break
-    return fitted
+    return _model(w, u, t, updates, losses)
+
+
+def _model(w: Vector, u: Vector, t: int, updates: int, losses: list[float]) -> Fitted:
+    return Fitted(w.copy(), w - u / t, t, updates, tuple(losses))
+
+
+def _order(examples: int, seed: int | None, epoch: int) -> Iterable[int]:
+    """The order of an epoch; one of its own for every epoch, so that it does not depend on the epochs before."""
+    if seed is None:
+        return range(examples)
+    order: list[int] = np.random.default_rng([seed, epoch]).permutation(examples).tolist()
+    return order

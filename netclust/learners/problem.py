@@ -21,11 +21,12 @@ Trento, 2018; equations (2.1) to (2.9).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from netclust.learners.sparse_features import Change
 from netclust.losses.edge import EdgeLoss, delta_f
 from netclust.structures.tree import Labels, Matrix, Parents, best_tree, gold_tree
 
@@ -34,6 +35,8 @@ ArcFeatures = NDArray[np.float64]
 
 X_contra = TypeVar("X_contra", contravariant=True)
 Y_contra = TypeVar("Y_contra", contravariant=True)
+X = TypeVar("X")
+Y = TypeVar("Y")
 H = TypeVar("H")
 
 
@@ -65,6 +68,21 @@ class SlackProblem(Problem[X_contra, Y_contra, H], Protocol[X_contra, Y_contra, 
 
     def max_violating_slack(self, x: X_contra, y: Y_contra, w: Vector) -> tuple[H, float]:
         """Return h^, the structure of the highest `Delta(y, h) * (1 + w.Phi(x, h) - w.Phi(x, h*))`, and its Delta."""
+
+
+@runtime_checkable
+class SparseProblem(Protocol):
+    """A task that can say by how much the features of two structures differ without making both in full."""
+
+    def difference(self, x: Any, a: Any, b: Any) -> Change:
+        """Return Phi(x, a) - Phi(x, b): a `SparseVector`, or a vector where x has dense features."""
+
+
+def difference(problem: Problem[X, Y, H], x: X, a: H, b: H) -> Change:
+    """Phi(x, a) - Phi(x, b), in the cheapest way that the problem knows."""
+    if isinstance(problem, SparseProblem):
+        return problem.difference(x, a, b)
+    return problem.joint_features(x, a) - problem.joint_features(x, b)
 
 
 @dataclass(frozen=True)

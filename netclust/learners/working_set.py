@@ -78,7 +78,9 @@ class WorkingSet:
         """Add one plane; it counts from the next `solve`."""
         t = self.count
         if t == len(self._vectors):
-            self._vectors = np.concatenate([self._vectors, np.zeros_like(self._vectors)])
+            vectors = np.zeros((2 * t, self._vectors.shape[1]))  # rows that nobody writes take no memory
+            vectors[:t] = self._vectors
+            self._vectors = vectors
             gram = np.zeros((2 * t, 2 * t))
             gram[:t, :t] = self._gram
             self._gram = gram
@@ -99,12 +101,16 @@ class WorkingSet:
 
     def purge(self, after: int) -> None:
         """Forget the planes that were idle in so many solutions in a row: the value over the others is the same."""
-        keep = np.flatnonzero(self.age < after)
-        if len(keep) == self.count:
+        live = self.age < after
+        n = int(live.sum())
+        if n == self.count:
             return
-        self._gram[: len(keep), : len(keep)] = self._gram[np.ix_(keep, keep)]
-        self._vectors[: len(keep)] = self._vectors[keep]
-        self.count = len(keep)
+        # the last planes take the places of the forgotten ones: a vector may be long, and few have to move
+        keep, free, last = np.arange(n), np.flatnonzero(~live[:n]), np.flatnonzero(live[n:]) + n
+        keep[free] = last
+        self._gram[:n, :n] = self._gram[np.ix_(keep, keep)]
+        self._vectors[free] = self._vectors[last]
+        self.count = n
         self.losses, self.group = self.losses[keep], self.group[keep]
         self.alpha, self.age = self.alpha[keep], self.age[keep]
 
