@@ -26,9 +26,10 @@ from netclust.calibration import calibrate
 from netclust.encoding import Encoding, fit_encoding
 from netclust.errors import InputError
 from netclust.learners.margin import Start, train_margin
-from netclust.learners.stream import EpochReport, train_stream
+from netclust.learners.stream import EpochReport, StreamFit, train_stream
 from netclust.linker import Linker, LinkerConfig
 from netclust.model import Model, Provenance
+from netclust.models.network_loss import LearnedPrices, learn_prices
 from netclust.models.params import TrainParams
 from netclust.reference import Choice, draw_reference
 from netclust.schema import Schema
@@ -166,9 +167,12 @@ def fit_network(
         plain = fit_encoding(as_given[~held_out]).encode(as_given[~held_out])
     epochs: list[dict[str, Any]] = []
     far = None
+    notes = msgspec.json.decode(msgspec.json.encode(params))  # as a file gives it back
     if params.learner in ("lsp", "lspa"):
-        fit = train_stream(seen, encoding.widths, params.rule, on_progress=on_progress, on_epoch=on_epoch)
+        fit, prices = _fit_links(seen, encoding, params, on_progress, on_epoch)
         averaged, last = fit.averaged, fit.last
+        if prices is not None:
+            notes["learned_loss"] = prices.to_json()
         epochs = [{"epoch": e.epoch, "updates": e.updates, "loss": e.loss} for e in fit.epochs]
     else:
         averaged, last, far, epochs = _fit_distance(seen, encoding, params, seed, on_progress)
@@ -179,10 +183,34 @@ def fit_network(
         data=data,
         sha256=sha256,
         records=len(table),
-        params=msgspec.json.decode(msgspec.json.encode(params)),  # as a file gives it back
+        params=notes,
         epochs=epochs,
     )
     return NetworkFit(params, encoding, averaged, last, far, seen, plain, batch[held_out], provenance)
+
+
+def _fit_links(
+    seen: Batch,
+    encoding: Encoding,
+    params: TrainParams,
+    on_progress: Callable[[int, int], None] | None,
+    on_epoch: Callable[[EpochReport], None] | None,
+) -> tuple[StreamFit, LearnedPrices | None]:
+    """LSP or LSPA, with Delta_F or, from a first run with it, a loss learned from the measure."""
+    rule, is_normal, tick = params.rule, encoding.label_table().is_normal, on_progress
+    prices = None
+    if params.loss == "learned":
+        # two runs of the same length
+        first, tick = _part(on_progress, 0), _part(on_progress, 1)
+        prices = learn_prices(seen, encoding.widths, rule, is_normal, params.judged_by, on_progress=first)
+        rule = msgspec.structs.replace(rule, prices=prices.prices)
+    fit = train_stream(seen, encoding.widths, rule, is_normal=is_normal, on_progress=tick, on_epoch=on_epoch)
+    return fit, prices
+
+
+def _part(on_progress: Callable[[int, int], None] | None, run: int) -> Callable[[int, int], None] | None:
+    """The progress of one of two runs."""
+    return None if on_progress is None else lambda done, total: on_progress(run * total + done, 2 * total)
 
 
 def _fit_distance(

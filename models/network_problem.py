@@ -13,8 +13,8 @@ within the training window, or from the root. With stretches of one record LSP a
 >>> fitted.last.round(2).tolist(), fitted.updates
 ([2.15, 0.0], 9)
 
-The loss is Delta_F (5.5). I. Haponchyk, "Advanced Models of Supervised Structural Clustering", PhD thesis, University
-of Trento, 2018; chapter 4.
+The loss is Delta_F (5.5), or has a price a kind of wrong arc (`netclust.losses.arc_prices`). I. Haponchyk, "Advanced
+Models of Supervised Structural Clustering", PhD thesis, University of Trento, 2018; chapter 4.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from netclust.batch import Batch
 from netclust.errors import InputError
 from netclust.learners.stream import Absent, first_of_class
+from netclust.losses.arc_prices import PASSED_OVER, ArcPrices, edge_prices
 from netclust.pairs import Vector
 from netclust.similarity import RootFeatures, WeightLayout, root_features
 
@@ -38,8 +39,6 @@ __all__ = ["Arcs", "NetworkProblem", "StreamLabels", "Stretch", "stretches"]
 
 Matrix = NDArray[np.float64]
 ROOT = -1
-PASSED_OVER = -2
-"""Instead of a parent: no arc is right for the record, so it takes none and teaches nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +52,11 @@ class Stretch:
 
 @dataclass(frozen=True, eq=False)
 class StreamLabels:
-    """The class of every record of the stream, and whether it is the first of its class; shared by its stretches."""
+    """The class of every record of the stream, whether it is the first of it, and normal; shared by its stretches."""
 
     label: NDArray[np.int32]
     first: NDArray[np.bool_]
+    normal: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +67,13 @@ class Arcs:
     parents: NDArray[np.int64]
 
 
-def stretches(batch: Batch, *, length: int = 1, root: RootFeatures = "bias") -> list[tuple[Stretch, StreamLabels]]:
-    """Cut a labelled stream into examples of so many records, in their order."""
+def stretches(
+    batch: Batch, *, length: int = 1, root: RootFeatures = "bias", is_normal: NDArray[np.bool_] | None = None
+) -> list[tuple[Stretch, StreamLabels]]:
+    """Cut a labelled stream into examples of so many records, in their order.
+
+    `is_normal` says which classes are normal; without it none is, which is all the same to Delta_F.
+    """
     from netclust.kernels.score import columns
     from netclust.kernels.stretch import Records
 
@@ -77,7 +82,8 @@ def stretches(batch: Batch, *, length: int = 1, root: RootFeatures = "bias") -> 
     if not len(batch) or (batch.label < 0).any():
         raise InputError("every training record needs a label, and there must be at least one")
     records = Records(columns(batch.num), columns(batch.code), root_features(batch, root))
-    y = StreamLabels(batch.label, first_of_class(batch.label))
+    normal = np.zeros(len(batch), np.bool_) if is_normal is None else is_normal[batch.label]
+    y = StreamLabels(batch.label, first_of_class(batch.label), normal)
     return [(Stretch(records, lo, min(lo + length, len(batch))), y) for lo in range(0, len(batch), length)]
 
 
@@ -90,6 +96,7 @@ class NetworkProblem:
     r: float = 1.0
     absent: Absent = "window"
     sign: int = -1
+    prices: ArcPrices | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be used."""
@@ -125,7 +132,7 @@ class NetworkProblem:
         return self._best(x.lo, np.where(right, self._scores(x, w), -np.inf), right)
 
     def loss(self, y: StreamLabels, h: Arcs) -> float:
-        """Return Delta_F of the arcs."""
+        """Return Delta_F of the arcs, or what they cost at the prices."""
         return self._total(self._losses(y, h.lo, h.lo + len(h.parents)), h)
 
     def _scores(self, x: Stretch, w: Vector) -> Matrix:
@@ -141,12 +148,16 @@ class NetworkProblem:
         score_arcs(x.records, Layout(layout.at, layout.width), w, self.sign, self.window, x.lo, x.hi, scores)
         return scores
 
-    def _same(self, y: StreamLabels, lo: int, hi: int) -> NDArray[np.bool_]:
-        """[records, window]: which candidates have the record's class."""
+    def _candidates(self, lo: int, hi: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """[records, window]: the records before each, from the oldest, and which of them there are."""
         record = np.arange(lo, hi)[:, None]
         candidate = np.maximum(0, record - self.window) + np.arange(self.window)
-        known = np.minimum(candidate, hi - 1)
-        return np.asarray((candidate < record) & (y.label[known] == y.label[record]), np.bool_)
+        return np.minimum(candidate, hi - 1), candidate < record
+
+    def _same(self, y: StreamLabels, lo: int, hi: int) -> NDArray[np.bool_]:
+        """[records, window]: which candidates have the record's class."""
+        candidate, there = self._candidates(lo, hi)
+        return np.asarray(there & (y.label[candidate] == y.label[lo:hi, None]), np.bool_)
 
     def _right(self, y: StreamLabels, lo: int, hi: int) -> NDArray[np.bool_]:
         """[records, 1 + window]: which arcs are right; a row without one is passed over."""
@@ -157,9 +168,10 @@ class NetworkProblem:
         return np.column_stack([root, same])
 
     def _losses(self, y: StreamLabels, lo: int, hi: int) -> Matrix:
-        loss = (~self._right(y, lo, hi)).astype(np.float64)
-        loss[:, 0] *= 1.0 + self.r
-        return loss
+        candidate, _ = self._candidates(lo, hi)
+        price = (self.prices or edge_prices(self.r)).table[y.normal[lo:hi].astype(np.int64)]
+        links = np.take_along_axis(price, y.normal[candidate].astype(np.int64), axis=1)
+        return np.where(self._right(y, lo, hi), 0.0, np.column_stack([price[:, 2], links]))
 
     def _best(self, lo: int, scores: Matrix, right: NDArray[np.bool_] | None = None) -> Arcs:
         at = scores.argmax(axis=1)

@@ -17,6 +17,7 @@ import msgspec
 from netclust.errors import InputError
 from netclust.learners.margin import MarginRule
 from netclust.learners.stream import Absent, StreamRule
+from netclust.models.network_loss import Measure
 from netclust.reference import Choice
 from netclust.schema import Schema, Transform
 from netclust.similarity import RootFeatures
@@ -38,6 +39,10 @@ class TrainParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     C: float = 1.0
     r: float = 1.0
     cap: float | None = None
+    loss: Literal["edge", "learned"] = "edge"
+    measure: Literal["f_beta", "budget"] = "f_beta"
+    beta: float = 1.0
+    alarm_budget: float = 0.01
     absent: Absent = "window"
     sign: Literal[-1, 1] = -1
     root: RootFeatures = "bias"
@@ -66,6 +71,11 @@ class TrainParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             "C must be 0 or more": 0 <= self.C < 1e9,
             "r must be 0 or more": 0 <= self.r < 1e9,
             "cap must be above 0": self.cap is None or self.cap > 0,
+            f"loss {self.loss} is for learners lsp and lspa, not {self.learner}": (
+                self.loss == "edge" or self.learner in ("lsp", "lspa")
+            ),
+            "beta must lie between 0.01 and 100": 0.01 <= self.beta <= 100,
+            "alarm_budget must lie between 0 and 1": 0 < self.alarm_budget < 1,
             "symbol_weight must be above 0, at most 1,000": 0 < self.symbol_weight <= 1000,
             "far must be above 0": self.far is None or 0 < self.far < 1e6,
             "steps must be 1 to 1,000,000": 1 <= self.steps <= 1_000_000,
@@ -97,6 +107,11 @@ class TrainParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             root=self.root,
             cap=self.cap,
         )
+
+    @property
+    def judged_by(self) -> Measure:
+        """What a learned loss is learned from."""
+        return Measure(name=self.measure, beta=self.beta, budget=self.alarm_budget)
 
     @property
     def margin_rule(self) -> MarginRule:

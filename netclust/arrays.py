@@ -67,7 +67,7 @@ def train(
     if unlabelled:
         table = taken_for_normal(table)
         if chosen.learner != "unlearned":  # there is nothing to tell apart
-            chosen = msgspec.structs.replace(chosen, learner="unlearned", scale="spread")
+            chosen = msgspec.structs.replace(chosen, learner="unlearned", loss="edge", scale="spread")
     return train_network(table, chosen, seed=seed)
 
 

@@ -164,8 +164,11 @@ def best_two(acc: Any, side: Any, lo: Any, n: Any) -> Any:
 
 
 @inner
-def best_augmented(acc: Any, label: Any, lo: Any, n: Any, y: Any, C: Any) -> Any:
-    """First maximum of score + C*[class differs] and first maximum among the same class (Algorithm 5, eq. 5.5)."""
+def best_augmented(acc: Any, label: Any, normal: Any, lo: Any, n: Any, y: Any, to_attack: Any, to_normal: Any) -> Any:
+    """First maximum of score + C*l, and first maximum among the same class (Algorithm 5).
+
+    C*l is 0 within the class of the record, else by the side of the referent; for Delta_F (5.5) it is C on both.
+    """
     worst = right = -np.inf
     worst_at = right_at = -1
     for k in range(n):
@@ -175,7 +178,7 @@ def best_augmented(acc: Any, label: Any, lo: Any, n: Any, y: Any, C: Any) -> Any
                 right = s
                 right_at = lo + k
         else:
-            s = acc[k] + C
+            s = acc[k] + (to_normal if normal[lo + k] else to_attack)
         if s > worst:
             worst = s
             worst_at = lo + k

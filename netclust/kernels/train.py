@@ -1,8 +1,9 @@
 """LSP and LSPA on a continuous stream: one loss-augmented arg-max and at most one update a record.
 
-Algorithm 2 with the E structure, edge loss (5.5), section 6.4: the training set is one long example, and the update on
-the segment since the last mistake equals the update on the mistaken record alone. Scores are accumulated in float64
-here: near-ties of 1e-9 decide updates, and in float32 the published control rows come out a point off.
+Algorithm 2 with the E structure, an edge loss with a price a kind of arc (Delta_F, 5.5, is one), section 6.4: the
+training set is one long example, and the update on the segment since the last mistake equals the update on the
+mistaken record alone. Scores are accumulated in float64 here: near-ties of 1e-9 decide updates, and in float32 the
+published control rows come out a point off.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ UPDATES, LOSS, NO_CORRECT_ARC, ROOT_LINKS, CORRECT = range(5)
 
 PERCEPTRON, PASSIVE_AGGRESSIVE = 0, 1
 
+# Columns of the prices: where a wrong arc of a record comes from.
+FROM_ATTACK, FROM_NORMAL, FROM_ROOT = range(3)
+PASSED_OVER = -2
+
 
 class TrainingStream(NamedTuple):
     """The training records, column by column, in arrival order; `num` and `code` are LANES columns longer."""
@@ -27,6 +32,7 @@ class TrainingStream(NamedTuple):
     num: NDArray[np.float32]  # [F, n]
     code: NDArray[np.uint16]  # [S, n]
     label: NDArray[np.int32]
+    normal: NDArray[np.bool_]
     first: NDArray[np.bool_]  # the first record of its class in the whole stream
     root: NDArray[np.float32]  # [n, K] features of the root arc
 
@@ -36,7 +42,7 @@ class Rule(NamedTuple):
 
     training_window: int
     C: float
-    r: float
+    prices: NDArray[np.float64]  # [the record is normal?, where its arc comes from]
     root_when_absent: bool  # policy "window": the root is right when no candidate has the class
     update: int
     cap: float
@@ -79,8 +85,11 @@ def add_arc(g: Any, scale: float, i: Any, j: Any, stream: Any, learned: Any, sig
 
 
 @kernel
-def train_records(stream: Any, rule: Any, learned: Any, lo: Any, hi: Any, stats: Any) -> None:
-    """Learn from records lo..hi of the stream, in order; weights, averages and statistics are updated in place."""
+def train_records(stream: Any, rule: Any, learned: Any, lo: Any, hi: Any, stats: Any, parents: Any) -> None:
+    """Learn from records lo..hi of the stream, in order; weights, averages and statistics are updated in place.
+
+    `parents[j]` is where the max-violating arc of record j came from: a record, the root (-1), none (-2).
+    """
     features = len(stream.num)
     coded = len(stream.code)
     roots = stream.root.shape[1]
@@ -126,21 +135,26 @@ def train_records(stream: Any, rule: Any, learned: Any, lo: Any, hi: Any, stats:
         n = j - start
         score_referents(x, codes, start_score, matches, slope, far, stream.num, stream.code, unary, start, j, acc)
         y = stream.label[j]
-        worst, worst_at, _, right_at = best_augmented(acc, stream.label, start, n, y, rule.C)
+        price = rule.prices[1 if stream.normal[j] else 0]
+        worst, worst_at, _, right_at = best_augmented(
+            acc, stream.label, stream.normal, start, n, y, rule.C * price[FROM_ATTACK], rule.C * price[FROM_NORMAL]
+        )
         learned.step[0] += 1
         root_right = right_at < 0 and (rule.root_when_absent or stream.first[j])
         if right_at < 0 and not root_right:
             stats[NO_CORRECT_ARC] += 1
+            parents[j] = PASSED_OVER
             continue
-        augmented_root = root if root_right else root + rule.C * (1.0 + rule.r)
+        augmented_root = root if root_right else root + rule.C * price[FROM_ROOT]
         h_hat = worst_at
         loss = 0.0
         if worst_at < 0 or augmented_root >= worst:  # root first
             h_hat = -1
             stats[ROOT_LINKS] += 1
-            loss = 0.0 if root_right else 1.0 + rule.r
+            loss = 0.0 if root_right else price[FROM_ROOT]
         elif stream.label[worst_at] != y:
-            loss = 1.0
+            loss = price[FROM_NORMAL if stream.normal[worst_at] else FROM_ATTACK]
+        parents[j] = h_hat
         if loss == 0.0:
             stats[CORRECT] += 1
             continue

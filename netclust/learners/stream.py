@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from netclust.batch import Batch
 from netclust.errors import InputError
+from netclust.losses.arc_prices import ArcPrices, edge_prices
 from netclust.similarity import RootFeatures, WeightLayout, root_count, root_features
 
 Update = Literal["lsp", "lspa"]
@@ -35,6 +36,7 @@ class StreamRule(msgspec.Struct, frozen=True, kw_only=True):
 
     `absent` says what is right for a record whose class is not among its candidates: `window`, the root; `global`, the
     root only if it is the first of its class ever, else the record is passed over. `cap` bounds a step of `lspa`.
+    `prices` of wrong links take the place of Delta_F, and `r` then has no effect.
     """
 
     update: Update = "lsp"
@@ -46,6 +48,7 @@ class StreamRule(msgspec.Struct, frozen=True, kw_only=True):
     sign: Literal[-1, 1] = -1
     root: RootFeatures = "bias"
     cap: float | None = None
+    prices: ArcPrices | None = None
 
 
 @dataclass(frozen=True)
@@ -82,15 +85,36 @@ def first_of_class(label: NDArray[np.int32]) -> NDArray[np.bool_]:
     return first
 
 
+def root_is_right(label: NDArray[np.int32], window: int, absent: Absent) -> NDArray[np.bool_]:
+    """For every record whether the root is right: none of the `window` records before it has its class, or it is first.
+
+    >>> label = np.array([0, 1, 1, 0], np.int32)
+    >>> root_is_right(label, 2, "window").tolist(), root_is_right(label, 2, "global").tolist()
+    ([True, True, False, True], [True, True, False, False])
+    """
+    right = first_of_class(label)
+    if absent == "window":
+        order = np.argsort(label, kind="stable")  # of each class the records in their order
+        apart = np.diff(order) > window
+        right[order[1:][apart & (np.diff(label[order]) == 0)]] = True
+    return right
+
+
 def train_stream(
     batch: Batch,
     widths: tuple[int, ...],
     rule: StreamRule,
     *,
+    is_normal: NDArray[np.bool_] | None = None,
     on_progress: Callable[[int, int], None] | None = None,
     on_epoch: Callable[[EpochReport], None] | None = None,
+    on_outputs: Callable[[NDArray[np.int64]], None] | None = None,
 ) -> StreamFit:
-    """Learn from labelled records in arrival order. The result depends on nothing but the records and the rule."""
+    """Learn from labelled records in arrival order. The result depends on nothing but the records and the rule.
+
+    `is_normal` says which classes are normal: prices need it. `on_outputs` gets the max-violating arcs of every epoch,
+    as `netclust.losses.arc_prices.arc_kinds` takes them.
+    """
     from netclust.kernels import train as kernels
     from netclust.kernels.score import columns
 
@@ -98,12 +122,15 @@ def train_stream(
         raise InputError("every training record needs a label")
     if rule.training_window < 1 or rule.epochs < 1:
         raise InputError("the training window and the number of epochs are at least 1")
+    if rule.prices is not None and is_normal is None:
+        raise InputError("prices of wrong links need to know which classes are normal")
     features = batch.num.shape[1]
     layout = WeightLayout(features, widths, root_count(features, rule.root))
     stream = kernels.TrainingStream(
         num=columns(batch.num),
         code=columns(batch.code),
         label=batch.label,
+        normal=np.zeros(len(batch), np.bool_) if is_normal is None else is_normal[batch.label],
         first=first_of_class(batch.label),
         root=root_features(batch, rule.root),
     )
@@ -117,18 +144,19 @@ def train_stream(
     how = kernels.Rule(
         training_window=rule.training_window,
         C=float(rule.C),
-        r=float(rule.r),
+        prices=(rule.prices or edge_prices(rule.r)).table,
         root_when_absent=rule.absent == "window",
         update=kernels.PASSIVE_AGGRESSIVE if rule.update == "lspa" else kernels.PERCEPTRON,
         cap=np.inf if rule.cap is None else float(rule.cap),
         sign=rule.sign,
     )
     reports: list[EpochReport] = []
+    parents = np.full(len(batch), kernels.PASSED_OVER, np.int64)
     for epoch in range(1, rule.epochs + 1):
         stats = np.zeros(5)
         for lo in range(0, len(batch), CHUNK):
             hi = min(lo + CHUNK, len(batch))
-            kernels.train_records(stream, how, learned, lo, hi, stats)
+            kernels.train_records(stream, how, learned, lo, hi, stats, parents)
             if on_progress is not None:
                 on_progress((epoch - 1) * len(batch) + hi, rule.epochs * len(batch))
         reports.append(
@@ -141,6 +169,8 @@ def train_stream(
                 no_correct_arc=int(stats[kernels.NO_CORRECT_ARC]),
             )
         )
+        if on_outputs is not None:
+            on_outputs(parents.copy())
         if on_epoch is not None:
             on_epoch(reports[-1])
     steps = int(learned.step[0])

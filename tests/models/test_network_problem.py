@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
+import msgspec
 import numpy as np
 import pytest
 import twins
@@ -12,10 +13,13 @@ from netclust.batch import Batch
 from netclust.errors import InputError
 from netclust.learners import Lsp, Lspa
 from netclust.learners.stream import StreamRule, train_stream
+from netclust.losses.arc_prices import ArcPrices
 from netclust.models.network_problem import Arcs, NetworkProblem, StreamLabels, stretches
 from netclust.similarity import WeightLayout, root_count
 
 WIDTHS = (2, 5)
+IS_NORMAL = np.array([True, False, False, True])
+PRICES = ArcPrices(false_alarm=3.0, false_root=2.5, miss=0.25, wrong_attack=0.01, known_root=0.4, wrong_normal=0.5)
 
 
 def stream(seed=0, n=120, features=3, classes=4):
@@ -30,7 +34,7 @@ def stream(seed=0, n=120, features=3, classes=4):
 
 def problem_of(batch, rule):
     layout = WeightLayout(batch.num.shape[1], WIDTHS, root_count(batch.num.shape[1], rule.root))
-    return NetworkProblem(layout, rule.training_window, rule.r, rule.absent, rule.sign)
+    return NetworkProblem(layout, rule.training_window, rule.r, rule.absent, rule.sign, rule.prices)
 
 
 RULES = [
@@ -39,6 +43,8 @@ RULES = [
     StreamRule(training_window=40, epochs=2, sign=1, C=3.0),
     StreamRule(training_window=1, epochs=2, root="none"),
     StreamRule(training_window=200, epochs=2, root="attributes"),
+    StreamRule(training_window=7, epochs=3, prices=PRICES),
+    StreamRule(training_window=40, epochs=2, absent="global", C=3.0, prices=PRICES),
 ]
 
 
@@ -48,10 +54,8 @@ def test_one_record_at_a_time_learns_nothing_else_than_the_stream_trainer(rule, 
     batch = stream()
     learner = {"lsp": Lsp(), "lspa": Lspa()}[update]
     problem = problem_of(batch, rule)
-    fitted = learner.fit(problem, stretches(batch, root=rule.root), epochs=rule.epochs, C=rule.C)
-    want = train_stream(
-        batch, WIDTHS, StreamRule(**{f: getattr(rule, f) for f in rule.__struct_fields__} | {"update": update})
-    )
+    fitted = learner.fit(problem, stretches(batch, root=rule.root, is_normal=IS_NORMAL), epochs=rule.epochs, C=rule.C)
+    want = train_stream(batch, WIDTHS, msgspec.structs.replace(rule, update=update), is_normal=IS_NORMAL)
     np.testing.assert_allclose(fitted.last, want.last, rtol=0, atol=1e-9)
     np.testing.assert_allclose(fitted.averaged, want.averaged, rtol=0, atol=1e-9)
     assert (fitted.steps, fitted.updates) == (want.steps, sum(report.updates for report in want.epochs))
@@ -99,11 +103,12 @@ def test_scores_and_features_of_arcs_are_those_of_their_numpy_twins(length, wind
 
 
 @pytest.mark.parametrize("absent", ["window", "global"])
-def test_no_arcs_of_a_stretch_beat_ours(absent):
+@pytest.mark.parametrize("prices", [None, PRICES])
+def test_no_arcs_of_a_stretch_beat_ours(absent, prices):
     batch, rng, window = stream(7, n=9, classes=3), np.random.default_rng(1), 3
     layout = WeightLayout(3, WIDTHS, 1)
-    problem = NetworkProblem(layout, window, r=0.5, absent=absent)
-    for (x, y), w in product(stretches(batch, length=4), rng.normal(size=(10, layout.dimension))):
+    problem = NetworkProblem(layout, window, r=0.5, absent=absent, prices=prices)
+    for (x, y), w in product(stretches(batch, length=4, is_normal=IS_NORMAL), rng.normal(size=(10, layout.dimension))):
         choices = [[-1, *range(max(0, j - window), j)] for j in range(x.lo, x.hi)]
         every = [Arcs(x.lo, np.array(parents)) for parents in product(*choices)]
         score = {h: float(w @ problem.joint_features(x, h)) for h in every}

@@ -16,6 +16,7 @@ from netclust.kernels import link, score
 from netclust.kernels.jit import kernel
 from netclust.labels import NOVEL
 from netclust.learners.stream import StreamRule, train_stream
+from netclust.losses.arc_prices import ArcPrices
 from netclust.model import Model
 from netclust.schema import parse_schema
 from netclust.similarity import WeightLayout, pair_features, unlearned_weights
@@ -39,8 +40,8 @@ def best_link(acc, n):
 
 
 @kernel
-def best_augmented(acc, label, lo, n, y, C):
-    return score.best_augmented(acc, label, lo, n, y, C)
+def best_augmented(acc, label, normal, lo, n, y, to_attack, to_normal):
+    return score.best_augmented(acc, label, normal, lo, n, y, to_attack, to_normal)
 
 
 def test_a_part_of_a_kernel_called_from_python_crashes_nothing():
@@ -157,13 +158,15 @@ def test_best_two_and_best_link_take_the_first_maximum(pairs):
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 1.0]), st.integers(0, 2)), max_size=30), st.sampled_from([0.0, 1.0])
+    st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 1.0]), st.integers(0, 2)), max_size=30),
+    st.sampled_from([0.0, 1.0]),
+    st.sampled_from([0.0, 1.0, 2.0]),
 )
-def test_loss_augmented_best_link_is_the_first_maximum_of_the_augmented_scores(pairs, C):
+def test_loss_augmented_best_link_is_the_first_maximum_of_the_augmented_scores(pairs, to_attack, to_normal):
     acc = np.array([s for s, _ in pairs])
     label = np.array([y for _, y in pairs], np.int32)
-    worst, worst_at, right, right_at = best_augmented(acc, label, 0, len(pairs), 1, C)
-    augmented = np.where(label == 1, acc, acc + C)
+    worst, worst_at, right, right_at = best_augmented(acc, label, label == 0, 0, len(pairs), 1, to_attack, to_normal)
+    augmented = np.where(label == 1, acc, acc + np.where(label == 0, to_normal, to_attack))
     same = np.where(label == 1, acc, -np.inf)
     assert worst_at == (int(np.argmax(augmented)) if pairs else -1)
     assert worst == (augmented.max() if pairs else -np.inf)
@@ -171,22 +174,37 @@ def test_loss_augmented_best_link_is_the_first_maximum_of_the_augmented_scores(p
     assert right == (same.max() if pairs else -np.inf)
 
 
+PRICES = ArcPrices(false_alarm=3.0, false_root=2.5, miss=0.25, wrong_attack=0.01, known_root=0.4, wrong_normal=0.5)
+IS_NORMAL = np.array([True, False, False, True])
+
+
 def stream_of(num, code, label) -> Batch:
     return Batch(num=num.T, code=code.T, label=label)
 
 
 @pytest.mark.parametrize(
-    ("update", "absent", "sign"), list(itertools.product(["lsp", "lspa"], ["window", "global"], [-1, 1]))
+    ("update", "absent", "sign", "prices"),
+    [
+        *itertools.product(["lsp", "lspa"], ["window", "global"], [-1, 1], [None]),
+        *itertools.product(["lsp", "lspa"], ["window", "global"], [-1], [PRICES]),
+    ],
 )
-def test_training_equals_its_numpy_twin_bit_for_bit(update, absent, sign):
+def test_training_equals_its_numpy_twin_bit_for_bit(update, absent, sign, prices):
     for seed in range(3):
         rng, layout, num, code, _ = random_problem(seed, 80, 5, (2, 4))
         label = rng.integers(0, 4, 80).astype(np.int32)
-        rule = StreamRule(update=update, training_window=7, epochs=3, C=0.7, r=0.3, absent=absent, sign=sign, cap=0.5)
-        fit = train_stream(stream_of(num, code, label), layout.widths, rule)
+        rule = StreamRule(
+            update=update, training_window=7, epochs=3, C=0.7, r=0.3, absent=absent, sign=sign, cap=0.5, prices=prices
+        )
+        outputs = []
+        fit = train_stream(
+            stream_of(num, code, label), layout.widths, rule, is_normal=IS_NORMAL, on_outputs=outputs.append
+        )
         last, averaged, trace = twins.train(
-            num, code, label, layout, window=7, C=0.7, r=0.3, absent=absent, update=update, sign=sign, cap=0.5, epochs=3
+            num, code, label, layout, window=7, C=0.7, r=0.3, absent=absent, update=update, sign=sign, cap=0.5,
+            epochs=3, prices=prices, is_normal=IS_NORMAL,
         )  # fmt: skip
+        assert all(outputs[epoch - 1][j] == h_hat for epoch, j, h_hat, *_ in trace)
         assert sum(e.updates for e in fit.epochs) == len(trace)
         assert sum(e.loss for e in fit.epochs) >= sum(t[4] for t in trace) - 1e-9
         assert fit.last.tobytes() == last.tobytes()

@@ -206,7 +206,7 @@ def test_the_binary_classifier_of_the_page_is_not_a_support_vector_machine(capsy
     from sklearn.svm import LinearSVC
 
     monkeypatch.chdir(tmp_path)
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "learners.md").read_text(), re.DOTALL)
+    code = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "learners.md").read_text(), re.DOTALL)[0]
     assert sum(bool(line.strip()) for line in code.splitlines()) <= 40
     names: dict = {}
     exec(compile(code, "learners.md", "exec"), names)  # noqa: S102 (our own file)

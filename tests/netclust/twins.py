@@ -38,8 +38,14 @@ def scores(x_num, x_code, num, code, w, layout: WeightLayout, sign, dtype, far=N
     return acc
 
 
-def train(num, code, label, layout: WeightLayout, *, window, C, r, absent, update, sign, cap, epochs):
-    """Algorithm 2 on the stream, record by record; returns last, averaged, and every update (epoch, j, h^, h*)."""
+def train(
+    num, code, label, layout: WeightLayout, *, window, C, r, absent, update, sign, cap, epochs, prices=None,
+    is_normal=None,
+):  # fmt: skip
+    """Algorithm 2 on the stream, record by record; returns last, averaged, and every update (epoch, j, h^, h*).
+
+    Without prices a wrong link costs 1, an invented root arc 1 + r.
+    """
     n = len(label)
     w = np.zeros(layout.dimension)
     u = np.zeros(layout.dimension)
@@ -58,10 +64,20 @@ def train(num, code, label, layout: WeightLayout, *, window, C, r, absent, updat
             root_right = right < 0 and (absent == "window" or first[j])
             if right < 0 and not root_right:
                 continue
-            augmented = [root if root_right else root + C * (1.0 + r), *np.where(same, s, s + C)]
+            to_root, links = 1.0 + r, np.ones(j - lo)
+            if prices is not None:
+                normal = is_normal[label[lo:j]]
+                if is_normal[label[j]]:
+                    to_root = prices.false_root
+                    links = np.where(normal, prices.wrong_normal, prices.false_alarm)
+                else:
+                    to_root = prices.known_root
+                    links = np.where(normal, prices.miss, prices.wrong_attack)
+            loss_of = [0.0 if root_right else to_root, *np.where(same, 0.0, links)]
+            augmented = [root + C * loss_of[0], *(s + C * np.array(loss_of[1:]))]
             best = int(np.argmax(augmented))
             h_hat = -1 if best == 0 else lo + best - 1
-            loss = (0.0 if root_right else 1.0 + r) if h_hat < 0 else float(label[h_hat] != label[j])
+            loss = loss_of[best]
             if loss == 0:
                 continue
             g = phi(right, j, num, code, layout, sign) - phi(h_hat, j, num, code, layout, sign)
