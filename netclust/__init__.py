@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from netclust.arrays import Detection, detect, train
     from netclust.batch import Batch
     from netclust.clustering_metrics import measure_clustering
+    from netclust.coreference_metrics import score_documents
     from netclust.datasets.capture_simulator import simulate_capture
     from netclust.datasets.item_sets import ItemTable, read_items
     from netclust.datasets.records import RecordReader, read_table
@@ -30,6 +31,13 @@ if TYPE_CHECKING:
     from netclust.linker import Linker, LinkerConfig
     from netclust.model import Model
     from netclust.models.cluster_model import ClusterModel
+    from netclust.models.coreference.documents import Document, Mention
+    from netclust.models.coreference.model import CoreferenceModel
+    from netclust.models.coreference.plain import plain_document
+    from netclust.models.coreference.reading import read_documents
+    from netclust.models.coreference.settings import CoreferenceSettings
+    from netclust.models.coreference.training import train_coreference
+    from netclust.models.coreference.writing import write_conll
     from netclust.models.evaluation import evaluate_network
     from netclust.models.network import train_network
     from netclust.models.params import TrainParams, load_params
@@ -58,6 +66,7 @@ _HOMES = {
     "arrays": ("Detection", "detect", "train"),
     "batch": ("Batch",),
     "clustering_metrics": ("measure_clustering",),
+    "coreference_metrics": ("score_documents",),
     "datasets.capture_simulator": ("simulate_capture",),
     "datasets.item_sets": ("ItemTable", "read_items"),
     "datasets.records": ("RecordReader", "read_table"),
@@ -68,6 +77,13 @@ _HOMES = {
     "linker": ("Linker", "LinkerConfig"),
     "model": ("Model",),
     "models.cluster_model": ("ClusterModel",),
+    "models.coreference.documents": ("Document", "Mention"),
+    "models.coreference.model": ("CoreferenceModel",),
+    "models.coreference.plain": ("plain_document",),
+    "models.coreference.reading": ("read_documents",),
+    "models.coreference.settings": ("CoreferenceSettings",),
+    "models.coreference.training": ("train_coreference",),
+    "models.coreference.writing": ("write_conll",),
     "models.evaluation": ("evaluate_network",),
     "models.network": ("train_network",),
     "models.params": ("TrainParams", "load_params"),
@@ -103,9 +119,12 @@ __all__ = [
     "CaptureReader",
     "ClusterModel",
     "ComputedPairs",
+    "CoreferenceModel",
+    "CoreferenceSettings",
     "Daemon",
     "Detection",
     "Detector",
+    "Document",
     "Explanation",
     "FlowTable",
     "FlowTimeouts",
@@ -115,6 +134,7 @@ __all__ = [
     "LinkerConfig",
     "MemorySink",
     "MemorySource",
+    "Mention",
     "Model",
     "ModelError",
     "NetclustError",
@@ -149,12 +169,17 @@ __all__ = [
     "open_records",
     "parse_config",
     "parse_schema",
+    "plain_document",
+    "read_documents",
     "read_items",
     "read_table",
+    "score_documents",
     "simulate",
     "simulate_capture",
     "train",
+    "train_coreference",
     "train_network",
+    "write_conll",
 ]
 
 

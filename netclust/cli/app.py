@@ -21,11 +21,15 @@ app = typer.Typer(
 )
 train = typer.Typer(help="Train a model.", no_args_is_help=True)
 evaluate = typer.Typer(help="Measure a model on labelled data.", no_args_is_help=True)
+score = typer.Typer(help="Measure what any system answered against the truth.", no_args_is_help=True)
+predict = typer.Typer(help="Apply a model to new data.", no_args_is_help=True)
 tune = typer.Typer(help="Choose training parameters.", no_args_is_help=True)
 simulate = typer.Typer(help="Make synthetic data.", no_args_is_help=True)
 reproduce = typer.Typer(help="Run a published experiment again, beside ours.", no_args_is_help=True)
 app.add_typer(train, name="train")
 app.add_typer(evaluate, name="evaluate")
+app.add_typer(score, name="score")
+app.add_typer(predict, name="predict")
 app.add_typer(tune, name="tune")
 app.add_typer(reproduce, name="reproduce")
 app.add_typer(simulate, name="simulate")
@@ -467,5 +471,5 @@ def info(
     run(model, json, top)
 
 
-# The commands of the daemon and of clustering stand in files of their own, and hang on to this one.
-from netclust.cli import clustering_app, daemon_app  # noqa: E402, F401
+# The commands of the daemon, of clustering and of coreference stand in files of their own, and hang on to this one.
+from netclust.cli import clustering_app, coreference_app, daemon_app  # noqa: E402, F401

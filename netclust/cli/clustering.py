@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import sys
 import time
@@ -22,6 +21,8 @@ from netclust.cli.output import (
     check_folders,
     check_not_input,
     check_outputs,
+    checksum_of,
+    counted,
     note,
     progress,
     result,
@@ -104,7 +105,7 @@ def train_items(
         check_sizes(settings, examples)
         if C == "cv" and len(sets) < 2:
             raise InputError("C is chosen on held-out sets, and there is one set: give --C, or --set or --set-size")
-    note(f"{_count(len(whole), 'item')} in {_count(len(sets), 'set')}, {len(text.names)} features a pair")
+    note(f"{counted(len(whole), 'item')} in {counted(len(sets), 'set')}, {len(text.names)} features a pair")
     note(f"compared as text: {', '.join(text.spec.fields) or '-'}; as numbers: {', '.join(text.spec.numbers) or '-'}")
     picked: ChosenCost | None = None
     if C == "cv":
@@ -186,8 +187,8 @@ def cluster_items(
     clusters = sum(map(len, sizes))
     if "-" not in (str(output), str(json)):
         largest = max((int(size.max()) for size in sizes if len(size)), default=0)
-        made = f"{_count(clusters, 'cluster')}, the largest of {largest:,}"
-        say(f"{_count(len(whole), 'item')} in {_count(len(sets), 'set')}: {made}")
+        made = f"{counted(clusters, 'cluster')}, the largest of {largest:,}"
+        say(f"{counted(len(whole), 'item')} in {counted(len(sets), 'set')}: {made}")
         say(f"wrote {output}")
     body = {"items": len(whole), "sets": len(sets), "clusters": clusters, "settings": model.settings}
     write_json(json, result(["cluster"], body, seed=model.settings.seed, data={Path(items).name: checksum_of(items)}))
@@ -227,7 +228,9 @@ def evaluate_items(
         note(f"a look at {TEST_SETS[checksum]}: noted in {find_ledger()}")
     if str(json) != "-":
         rows = [[name, *_shown(name, measures[name])] for name in SHOWN]
-        table(f"{_count(len(whole), 'item')} in {_count(len(sets), 'set')}", ["measure", "mean", "sd over sets"], rows)
+        table(
+            f"{counted(len(whole), 'item')} in {counted(len(sets), 'set')}", ["measure", "mean", "sd over sets"], rows
+        )
         say(f"clusters a set: {np.mean(sizes):.1f} found, {np.mean([len(set(p.labels or ())) for p in sets]):.1f} true")
     body = {"items": len(whole), "sets": len(sets), "measures": measures, "settings": settings}
     write_json(json, result(["evaluate", task], body, seed=seed, data={Path(test).name: checksum}))
@@ -238,7 +241,7 @@ def simulate_citations(output: Path, sets: int, papers: int, seed: int) -> None:
     check_folders(output)
     rows = citations(sets=sets, papers=papers, seed=seed)
     _write(output, citations_csv(rows).encode())
-    note(f"{len(rows):,} citations of {sets * papers:,} papers in {_count(sets, 'set')}")
+    note(f"{len(rows):,} citations of {sets * papers:,} papers in {counted(sets, 'set')}")
 
 
 def tell_model(path: Path, json: Path | None, top: int) -> None:
@@ -375,7 +378,7 @@ def _say_trained(settings: ClusterSettings, learned: Learned, duration: float, o
     gap = ""
     if learned.gap is not None and learned.objective:
         gap = f", objective {learned.objective:.4g}, within {100 * learned.gap / learned.objective:.2g} % of the best"
-    say(f"{settings.learner}: {_count(learned.iterations, 'iteration')} in {duration:.1f} s{gap}")
+    say(f"{settings.learner}: {counted(learned.iterations, 'iteration')} in {duration:.1f} s{gap}")
     say(f"wrote {output}")
 
 
@@ -402,27 +405,11 @@ def _task(settings: ClusterSettings) -> str:
     return "kmeans" if settings.structure == "kmeans" else "correlation"
 
 
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
-
-
 def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
         raise InputError(f"--C {text!r}: give a number, or cv to choose one by cross-validation") from None
-
-
-def checksum_of(path: str) -> str:
-    """SHA-256 of a file, or of a folder's files in order of their names."""
-    digest = hashlib.sha256()
-    root = Path(path)
-    files = sorted(file for file in root.rglob("*") if file.is_file()) if root.is_dir() else [root]
-    for file in files:
-        if root.is_dir():
-            digest.update(str(file.relative_to(root)).encode())
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
 
 
 def _write(path: Path, content: bytes) -> None:

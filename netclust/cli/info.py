@@ -15,7 +15,8 @@ from netclust.model import Model
 from netclust.models.params import TrainParams
 
 CLUSTERING = "netclust.clustering"
-"""The kind of file that holds a trained clusterer: its module is heavy, so it is loaded when there is one."""
+COREFERENCE = "netclust.coreference"
+"""The kinds of files that other tasks have: their modules are heavy, so they are loaded when there is one."""
 
 
 def run(path: Path, json: Path | None, top: int) -> None:
@@ -24,6 +25,11 @@ def run(path: Path, json: Path | None, top: int) -> None:
         from netclust.cli.clustering import tell_model
 
         tell_model(path, json, top)
+        return
+    if kind_of(path) == COREFERENCE:
+        from netclust.cli.coreference import tell_model as tell_coreference
+
+        tell_coreference(path, json)
         return
     model = Model.load(path)
     encoding, origin = model.encoding, model.provenance

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -36,6 +37,15 @@ def percent(fraction: float | None) -> str:
     ('89.18 %', '-')
     """
     return "-" if fraction is None else f"{100 * fraction:.2f} %"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, for people.
+
+    >>> counted(1, "set"), counted(2000, "item")
+    ('1 set', '2,000 items')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -97,11 +107,25 @@ def result(command: Sequence[str], body: dict[str, Any], *, seed: int | None, da
     }
 
 
+def checksum_of(path: str) -> str:
+    """SHA-256 of a file, or of a folder's files in order of their names."""
+    digest = hashlib.sha256()
+    root = Path(path)
+    files = sorted(file for file in root.rglob("*") if file.is_file()) if root.is_dir() else [root]
+    for file in files:
+        if root.is_dir():
+            digest.update(str(file.relative_to(root)).encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
 def check_folders(*files: Path | None) -> None:
     """Refuse an output file whose folder does not exist before the work is done, not after."""
     for file in files:
         if file is not None and str(file) != "-" and not file.absolute().parent.is_dir():
             raise InputError(f"{file}: cannot be written: there is no folder {file.parent}")
+        if file is not None and file.is_dir():
+            raise InputError(f"{file}: cannot be written: it is a folder, give the name of a file")
 
 
 def check_not_input(given: str, *files: Path | None) -> None:

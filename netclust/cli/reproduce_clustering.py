@@ -8,8 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from netclust.cli.clustering import checksum_of
-from netclust.cli.output import check_folders, check_not_input, note, progress, result, say, table, write_json
+from netclust.cli.output import (
+    check_folders,
+    check_not_input,
+    checksum_of,
+    note,
+    progress,
+    result,
+    say,
+    table,
+    write_json,
+)
 from netclust.datasets.synthetic_sets import coreference_like, news_like, stars
 from netclust.errors import InputError
 from netclust.models.clustering_corpora import Citations, Generated, Newsgroups

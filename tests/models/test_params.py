@@ -48,6 +48,8 @@ def test_written_parameters_read_otherwise() -> None:
         "r = nan", "cap = 0", "cap = -1.0", "cap = nan", "absent = 'never'", "sign = 0", "sign = 2", "root = 'deep'",
         "weights = 'best'", "reference_size = 0", "reference_size = 16_777_217", "false_alarm_rate = 0",
         "false_alarm_rate = 1", "false_alarm_rate = nan", "holdout = 0", "holdout = 0.95", "holdout = nan",
+        "loss = 'hinge'", "loss = 'learned'\nlearner = 'margin'", "measure = 'auc'", "beta = 0", "beta = nan",
+        "alarm_budget = 0", "alarm_budget = 1.0",
     ],
 )  # fmt: skip
 def test_a_value_that_cannot_work_is_taken(text: str) -> None:
@@ -124,3 +126,5 @@ def test_the_learner_is_told_something_else() -> None:
     assert (rule.update, rule.training_window, rule.epochs, rule.C, rule.r) == ("lspa", 7, 3, 2.0, 0.5)
     assert (rule.cap, rule.absent, rule.sign, rule.root) == (0.1, "global", 1, "bias")
     assert TrainParams().rule.update == "lsp"
+    judged = TrainParams(loss="learned", measure="budget", beta=2.0, alarm_budget=0.05).judged_by
+    assert (judged.name, judged.beta, judged.budget) == ("budget", 2.0, 0.05)

@@ -16,7 +16,9 @@ PUBLIC = [
     "connection_maker", "load_labels", "open_live", "open_records", "simulate_capture", "adapt", "load_shipped",
     "Alert", "AlertEvent", "load_config", "parse_config", "Daemon", "Detector", "MemorySink", "Sink", "Arrival",
     "MemorySource", "Source", "Store", "ClusterModel", "ComputedPairs", "ItemTable", "PairFeatures", "StackedPairs",
-    "StoredPairs", "TextFeatures", "TextPairs", "measure_clustering", "read_items",
+    "StoredPairs", "TextFeatures", "TextPairs", "measure_clustering", "read_items", "CoreferenceModel",
+    "CoreferenceSettings", "Document", "Mention", "plain_document", "read_documents", "score_documents",
+    "train_coreference", "write_conll",
 ]  # fmt: skip
 
 

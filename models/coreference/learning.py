@@ -1,0 +1,155 @@
+"""Training on prepared documents: six models on the edge losses, three on the loss learned from the measure.
+
+>>> from netclust.models.coreference.documents import Document, Mention
+>>> from netclust.models.coreference.examples import prepare
+>>> words = tuple("Ann saw the dog . She liked it .".split())
+>>> mentions = (Mention(0, 1, 7), Mention(2, 4, 8), Mention(5, 6, 7), Mention(7, 8, 8))
+>>> settings = CoreferenceSettings(epochs=5)
+>>> examples = prepare([Document("story", words, (0, 5, 9), mentions=mentions)], settings.features)
+>>> learned = learn(settings, examples)
+>>> resolve(settings, examples[0].pairs, learned.w).tolist()
+[0, 1, 0, 1]
+
+I. Haponchyk, "Advanced Models of Supervised Structural Clustering", PhD thesis, University of Trento, 2018; chapter 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netclust.coreference_metrics import mela_of_labels
+from netclust.errors import InputError
+from netclust.hashed_pairs import HashedPairs
+from netclust.learners.antecedents import AntecedentProblem
+from netclust.learners.forest import ForestProblem
+from netclust.learners.latent import LatentSvm
+from netclust.learners.learned_loss import RegressionSet, fit_loss
+from netclust.learners.measured_antecedents import MeasuredAntecedents
+from netclust.learners.one_slack import OneSlack
+from netclust.learners.perceptron import Fitted, Lsp, Lspa
+from netclust.learners.rho import LspRho, LspRhoJoint, LspRhoOnline, collect_regression
+from netclust.losses.learned import LearnedLoss, Truth
+from netclust.models.coreference.examples import Example
+from netclust.models.coreference.settings import LEARNED_LOSS, CoreferenceSettings
+from netclust.pairs import Indices, Vector
+
+__all__ = ["Learned", "OnModel", "gather_outputs", "learn", "learn_loss", "mela", "resolve", "with_slots"]
+
+OnModel = Callable[[int, Vector], bool | None]
+"""Called with the number of the epoch and the weights after it; returning True ends the training."""
+
+LOSS_DOCUMENTS, LOSS_EPOCHS, LOSS_C = 40, 30, 10.0
+"""For LSP_rho: of how many documents outputs are gathered, for how long at most on each, and with which C."""
+
+SVM_PRECISION, SVM_ITERATIONS, SVM_ROUNDS = 5.0, 30, 3
+"""The gap to stop a convex program at, and what a round must gain, in units of a document's loss (some 200)."""
+
+SVM_PRECISION_A_MENTION = 0.02
+"""The same for small documents, whose loss may be below that gap: times the mentions that they have on average."""
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """The weights, and how training went. `losses` has a sum an epoch (SVM: the objective after every round).
+
+    `gap` is how far the SVM's last convex program is from its optimum at most.
+    """
+
+    w: Vector
+    updates: int
+    losses: tuple[float, ...]
+    converged: bool = True
+    gap: float | None = None
+    loss: LearnedLoss | None = None
+
+
+def resolve(settings: CoreferenceSettings, pairs: HashedPairs, w: Vector) -> NDArray[np.int64]:
+    """The entities of a document's mentions, numbered by first appearance."""
+    problem = _problem(settings, pairs.dimension)
+    found: NDArray[np.int64] = problem.predict(pairs, w).clusters()
+    return found
+
+
+def learn(
+    settings: CoreferenceSettings,
+    examples: Sequence[Example],
+    on_model: OnModel | None = None,
+) -> Learned:
+    """Train on documents; perceptrons give the average of their weights, after `epochs` or when `on_model` says so."""
+    if not examples:
+        raise InputError("there are no documents to learn from")
+    problem = _problem(settings, examples[0].pairs.dimension)
+    data = [(example.pairs, example.truth.labels) for example in examples if example.pairs.items]
+    if not data:
+        raise InputError("there are no mentions to learn from")
+    epoch = 0
+
+    def tell(fitted: Fitted) -> bool | None:
+        nonlocal epoch
+        epoch += 1
+        return on_model(epoch, fitted.averaged) if on_model is not None else None
+
+    if settings.learner == "lssvm":
+        return _latent_svm(settings, problem, data)
+    how: dict[str, Any] = {
+        "epochs": settings.epochs,
+        "C": settings.cost,
+        "on_epoch": None if on_model is None else tell,
+        "seed": settings.seed,
+    }
+    if settings.learner not in LEARNED_LOSS:
+        fitted = (Lsp() if settings.learner == "lsp" else Lspa()).fit(problem, data, **how)
+        return Learned(fitted.averaged, fitted.updates, fitted.losses)
+    task = MeasuredAntecedents(problem, mela)
+    measured = [(example.pairs, example.truth) for example in examples if example.pairs.items]
+    if settings.learner == "rho":
+        loss = learn_loss(task, measured, settings.seed)
+        fitted = LspRho(loss).fit(task, measured, **how)
+        return Learned(fitted.averaged, fitted.updates, fitted.losses, loss=loss)
+    joint = (LspRhoJoint() if settings.learner == "rho-joint" else LspRhoOnline()).fit(task, measured, **how)
+    return Learned(joint.fitted.averaged, joint.fitted.updates, joint.fitted.losses, loss=joint.loss)
+
+
+def learn_loss(task: MeasuredAntecedents, measured: Sequence[tuple[HashedPairs, Truth]], seed: int) -> LearnedLoss:
+    """The loss of LSP_rho: regressed from what LSP^E goes through on some documents, each of them alone."""
+    chosen = np.random.default_rng(seed).permutation(len(measured))[:LOSS_DOCUMENTS]
+    seen = gather_outputs(task, [measured[k] for k in chosen])
+    return fit_loss(seen.features, seen.targets)
+
+
+def gather_outputs(task: MeasuredAntecedents, measured: Sequence[tuple[HashedPairs, Truth]]) -> RegressionSet:
+    """What LSP^E goes through on each document alone: nine features and MELA of every output."""
+    return collect_regression(task, measured, epochs=LOSS_EPOCHS, C=LOSS_C)
+
+
+def mela(truth: Truth, clusters: NDArray[np.int64]) -> float:
+    """MELA of one document in percent; true mentions that were not found count as missed."""
+    found = np.bincount(truth.keys[truth.keys >= 0], minlength=len(truth.sizes))
+    missed = np.repeat(np.arange(len(truth.sizes)), truth.sizes - found)
+    y, z = np.concatenate([truth.keys, missed]), np.concatenate([clusters, np.full(len(missed), -1)])
+    return 100.0 * mela_of_labels(y, z)
+
+
+def _latent_svm(settings: CoreferenceSettings, problem: Any, data: Sequence[tuple[HashedPairs, Any]]) -> Learned:
+    """CCCP; its program has the mean of the slacks, so that C does not depend on how many documents there are."""
+    mentions = sum(pairs.items for pairs, _ in data) / len(data)
+    precision = min(SVM_PRECISION, SVM_PRECISION_A_MENTION * mentions)
+    convex = OneSlack(C=settings.cost, epsilon=precision, max_iterations=SVM_ITERATIONS)
+    fit = LatentSvm(convex, tolerance=precision, max_rounds=SVM_ROUNDS).fit(problem, data)
+    return Learned(fit.w, fit.iterations, fit.rounds, fit.converged, fit.gap)
+
+
+def _problem(settings: CoreferenceSettings, dimension: int) -> Any:
+    if settings.structure == "K":
+        return ForestProblem(dimension) if settings.r is None else ForestProblem(dimension, settings.r)
+    return AntecedentProblem(dimension, settings.edge_loss, settings.r)
+
+
+def with_slots(examples: Sequence[Example], slots: Indices) -> list[Example]:
+    """The same documents with the chosen features alone."""
+    return [replace(example, pairs=example.pairs.with_slots(slots)) for example in examples]
