@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 READY   = $(VENV)/.ready
 
-.PHONY: clustering demo demo-nsl-kdd models quiet soak test test-long check docs format bench captures reproduce lock smoke clean
+.PHONY: clustering coreference demo demo-nsl-kdd models quiet soak test test-long check docs format bench captures reproduce lock smoke clean
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "netclust needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..."; exit 2; }
@@ -86,6 +86,16 @@ clustering: $(READY)
 	$(BIN)/python benchmarks/vs_chszlablib.py
 	$(BIN)/python benchmarks/lazy_triangles.py
 	$(BIN)/python benchmarks/kmeans_time.py
+
+# Coreference on LitBank's ten splits, beside the published order (about an hour and a half; a stopped run goes on).
+coreference: $(READY)
+	$(BIN)/netclust reproduce coreference '$(SHARED)/coref/litbank' --state benchmarks/results/coreference-trials.jsonl \
+	  --json benchmarks/results/coreference.json --plots docs/pictures
+	$(BIN)/python benchmarks/coreference_speed.py
+	$(BIN)/python benchmarks/coreference_scorer.py
+	$(BIN)/python benchmarks/antecedent_learning.py
+	$(BIN)/python benchmarks/global_loss.py
+	$(BIN)/python benchmarks/network_learned_loss.py
 
 # The newest Python here besides $(PYTHON): install, run the demo's path and the quick tests.
 smoke:

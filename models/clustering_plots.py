@@ -10,12 +10,12 @@ from netclust.models.clustering_scaling import Point
 from netclust.models.irrelevant_features import Curve
 from netclust.optional import need
 
-__all__ = ["write_curve", "write_scaling"]
+__all__ = ["new_figure", "save_figure", "write_curve", "write_scaling"]
 
 
 def write_curve(rows: Sequence[Curve], path: Path) -> None:
     """Edge accuracy against irrelevant dimensions, with standard deviations."""
-    figure, axes = _figure()
+    figure, (axes,) = new_figure()
     for name in dict.fromkeys(row.name for row in rows):
         own = [row for row in rows if row.name == name]
         D = [int(row.setting.split()[-1]) for row in own]
@@ -28,12 +28,12 @@ def write_curve(rows: Sequence[Curve], path: Path) -> None:
     axes.set_xlabel("irrelevant dimensions")
     axes.set_ylabel("edge accuracy")
     axes.legend(frameon=False)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def write_scaling(series: Mapping[str, Sequence[Point]], slopes: Mapping[str, float], path: Path) -> None:
     """Seconds against size, by what was done, on logarithmic axes."""
-    figure, axes = _figure()
+    figure, (axes,) = new_figure()
     for name, exponent in slopes.items():
         own = series[name]
         label = f"{name}: size^{exponent:.2f}"
@@ -43,16 +43,20 @@ def write_scaling(series: Mapping[str, Sequence[Point]], slopes: Mapping[str, fl
     axes.set_xlabel("sets, or items of a set")
     axes.set_ylabel("seconds")
     axes.legend(frameon=False, fontsize="small")
-    _save(figure, path)
+    save_figure(figure, path)
 
 
-def _figure() -> tuple[Any, Any]:
+def new_figure(panels: int = 1) -> tuple[Any, Any]:
+    """A figure and its axes, side by side."""
     need("matplotlib", "drawing pictures", "plot").use("Agg")
     plt = need("matplotlib.pyplot", "drawing pictures", "plot")
-    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
-    return figure, axes
+    width = 7 if panels == 1 else 4.8 * panels
+    figure, axes = plt.subplots(1, panels, figsize=(width, 4.5), layout="constrained", squeeze=False)
+    return figure, axes[0]
 
 
-def _save(figure: Any, path: Path) -> None:
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a figure, the same bytes every time, and let go of it."""
+    with need("matplotlib", "drawing pictures", "plot").rc_context({"svg.hashsalt": "netclust"}):
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     need("matplotlib.pyplot", "drawing pictures", "plot").close(figure)

@@ -94,6 +94,24 @@ def test_a_command_or_line_of_the_guide_to_clustering_fails(
     assert Path("found-k.csv").stat().st_size > 0
 
 
+def test_a_command_or_line_of_the_guide_to_coreference_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "coreference.md").read_text()
+    commands = re.findall(r"^\$ (?:netclust (.*?)|echo '(.*?)' > (\S+))(?:\s+#.*)?$", text, re.MULTILINE)
+    assert len(commands) >= 7
+    for command, line, file in commands:
+        if file:
+            Path(file).write_text(line + "\n")
+        else:
+            main_ok(shlex.split(command))
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(compile(code, "coreference.md", "exec"), {})  # noqa: S102 (our own file)
+    assert "MELA" in capsys.readouterr().out
+    assert Path("found.conll").stat().st_size > 0
+
+
 def test_a_command_of_the_daemons_page_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("demo").mkdir()
