@@ -14,11 +14,13 @@ to 5.8. D. Bamman, O. Lewke and A. Mansoor, "An annotated dataset of coreference
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from netclust.errors import InputError
 from netclust.learners.antecedents import AntecedentProblem
@@ -28,12 +30,12 @@ from netclust.learners.measured_antecedents import MeasuredAntecedents
 from netclust.models.coreference.baselines import head_match, singletons
 from netclust.models.coreference.examples import Example, measure, prepare
 from netclust.models.coreference.features import FeatureSettings
-from netclust.models.coreference.learning import gather_outputs, learn, mela, resolve, with_slots
+from netclust.models.coreference.learning import BestEpoch, gather_outputs, learn, mela, resolve, with_slots
 from netclust.models.coreference.litbank import read_split
 from netclust.models.coreference.settings import CoreferenceSettings
 from netclust.models.coreference.training import choose_slots
 from netclust.models.coreference.trials import Trial, Trials
-from netclust.pairs import Indices, Vector
+from netclust.pairs import Indices
 
 __all__ = [
     "BASELINES",
@@ -95,10 +97,10 @@ _GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
 class SplitData:
     """The documents of one split, prepared when they are first needed."""
 
-    def __init__(self, folder: Path, number: int, cache: Path | None = None, jobs: int = 1) -> None:
+    def __init__(self, folder: Path, number: int, jobs: int = 1) -> None:
         self.number = number
         self._documents = read_split(folder, number)
-        self._cache, self._jobs = cache, jobs
+        self._jobs = jobs
         self._parts: dict[tuple[str, int | None], list[Example]] = {}
         self._slots: dict[int, Indices] = {}
 
@@ -107,7 +109,7 @@ class SplitData:
         if (name, strongest) not in self._parts:
             if strongest is None:
                 documents = getattr(self._documents, name)
-                self._parts[name, None] = prepare(documents, FEATURES, jobs=self._jobs, cache=self._cache)
+                self._parts[name, None] = prepare(documents, FEATURES, jobs=self._jobs)
             else:
                 self._parts[name, strongest] = with_slots(self.part(name), self._strongest(strongest))
         return self._parts[name, strongest]
@@ -122,28 +124,21 @@ def run_trial(data: SplitData, model: str, settings: CoreferenceSettings, stage:
     """Train, choose the epoch on the development documents, and, for the table, measure the test documents."""
     size = settings.strongest
     train, dev = data.part("train", size), data.part("dev", size)
-    curve: list[float] = []
-    best: Vector | None = None
-
-    def look(_: int, w: Vector) -> None:
-        nonlocal best
-        curve.append(_percent(_scores(settings, dev, w, ("mela",))["mela"]))
-        if curve[-1] > max(curve[:-1], default=-1.0):  # of equal ones the first, as `Trial.epochs` has it
-            best = w
-
+    best = BestEpoch(settings, dev)
     start = time.perf_counter()
-    learned = learn(settings, train, look)
+    learned = learn(settings, train, best)
     seconds = time.perf_counter() - start
-    if best is None:
-        look(0, learned.w)
-    test = _scores(settings, data.part("test", size), learned.w if best is None else best) if stage == "table" else {}
+    if best.w is None:  # the SVM has no epochs
+        best(0, learned.w)
+    w = learned.w if best.w is None else best.w
+    held = data.part("test", size) if stage == "table" else []
     return Trial(
         split=data.number,
         model=model,
         stage=stage,
         settings=settings,
-        curve=tuple(curve),
-        test={name: _percent(f1) for name, f1 in test.items()},
+        curve=tuple(best.curve),
+        test=_measured(held, [resolve(settings, e.pairs, w) for e in held]) if held else {},
         seconds=seconds,
         updates=learned.updates,
         converged=learned.converged,
@@ -178,14 +173,13 @@ def run_split(data: SplitData, trials: Trials, models: Sequence[str], sizes: Seq
     for name, rule in BASELINES.items():
         if not any(trial.model == name and trial.split == data.number for trial in trials):
             test = data.part("test")
-            found = measure(test, [rule(example.document) for example in test])
             trials.add(
                 Trial(
                     split=data.number,
                     model=name,
                     stage="table",
                     settings=CoreferenceSettings(features=FEATURES),
-                    test={metric: _percent(score.f1) for metric, score in found.items()},
+                    test=_measured(test, [rule(example.document) for example in test]),
                 )
             )
 
@@ -199,16 +193,9 @@ def _settings(base: CoreferenceSettings, change: dict[str, Any]) -> CoreferenceS
     return msgspec.structs.replace(base, **{"features": FEATURES, "epochs": EPOCHS, **change})
 
 
-def _scores(
-    settings: CoreferenceSettings, examples: Sequence[Example], w: Vector, metrics: Sequence[str] | None = None
-) -> dict[str, float]:
-    found = [resolve(settings, example.pairs, w) for example in examples]
-    scores = measure(examples, found) if metrics is None else measure(examples, found, metrics)
-    return {name: score.f1 for name, score in scores.items()}
-
-
-def _percent(fraction: float) -> float:
-    return round(100.0 * fraction, 4)
+def _measured(examples: Sequence[Example], found: Iterable[NDArray[np.int64]]) -> dict[str, float]:
+    """F1 in percent by measure."""
+    return {name: round(100.0 * score.f1, 4) for name, score in measure(examples, found).items()}
 
 
 class Regression(msgspec.Struct, frozen=True):

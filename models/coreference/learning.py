@@ -34,11 +34,11 @@ from netclust.learners.one_slack import OneSlack
 from netclust.learners.perceptron import Fitted, Lsp, Lspa
 from netclust.learners.rho import LspRho, LspRhoJoint, LspRhoOnline, collect_regression
 from netclust.losses.learned import LearnedLoss, Truth
-from netclust.models.coreference.examples import Example
+from netclust.models.coreference.examples import Example, measure
 from netclust.models.coreference.settings import LEARNED_LOSS, CoreferenceSettings
 from netclust.pairs import Indices, Vector
 
-__all__ = ["Learned", "OnModel", "gather_outputs", "learn", "learn_loss", "mela", "resolve", "with_slots"]
+__all__ = ["BestEpoch", "Learned", "OnModel", "gather_outputs", "learn", "learn_loss", "mela", "resolve", "with_slots"]
 
 OnModel = Callable[[int, Vector], bool | None]
 """Called with the number of the epoch and the weights after it; returning True ends the training."""
@@ -148,6 +148,25 @@ def _problem(settings: CoreferenceSettings, dimension: int) -> Any:
     if settings.structure == "K":
         return ForestProblem(dimension) if settings.r is None else ForestProblem(dimension, settings.r)
     return AntecedentProblem(dimension, settings.edge_loss, settings.r)
+
+
+class BestEpoch:
+    """Chooses the epoch on documents that are not learned from: give it to `learn`. Of equal epochs the first.
+
+    `curve` is MELA in percent after every epoch, `w` the weights of the best one.
+    """
+
+    def __init__(self, settings: CoreferenceSettings, dev: Sequence[Example]) -> None:
+        self.curve: list[float] = []
+        self.w: Vector | None = None
+        self._settings, self._dev = settings, dev
+
+    def __call__(self, epoch: int, w: Vector) -> None:
+        """Measure the weights after an epoch."""
+        found = measure(self._dev, [resolve(self._settings, example.pairs, w) for example in self._dev], ["mela"])
+        self.curve.append(round(100.0 * found["mela"].f1, 4))
+        if self.curve[-1] > max(self.curve[:-1], default=-1.0):
+            self.w = w
 
 
 def with_slots(examples: Sequence[Example], slots: Indices) -> list[Example]:

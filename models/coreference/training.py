@@ -27,9 +27,9 @@ from netclust.learners.pair_classifier import PairClassifier, strongest_slots
 from netclust.model import Provenance
 from netclust.models.coreference.detection import columns_used
 from netclust.models.coreference.documents import Document, Span
-from netclust.models.coreference.examples import Example, measure, prepare
+from netclust.models.coreference.examples import Example, prepare
 from netclust.models.coreference.features import void_templates
-from netclust.models.coreference.learning import Learned, learn, resolve, with_slots
+from netclust.models.coreference.learning import BestEpoch, Learned, learn, with_slots
 from netclust.models.coreference.mention_filter import MentionFilter
 from netclust.models.coreference.model import CoreferenceModel
 from netclust.models.coreference.settings import CoreferenceSettings
@@ -123,24 +123,19 @@ def _fit(
     slots = choose_slots(train, settings.strongest) if settings.strongest is not None else None
     if slots is not None:
         train, dev = with_slots(train, slots), with_slots(dev, slots)
-    curve: list[float] = []
-    best: Vector | None = None
+    best = BestEpoch(settings, dev)
 
     def look(epoch: int, w: Vector) -> None:
-        nonlocal best
         if dev:
-            found = measure(dev, [resolve(settings, example.pairs, w) for example in dev], ["mela"])
-            curve.append(100.0 * found["mela"].f1)
-            if curve[-1] > max(curve[:-1], default=-1.0):
-                best = w
+            best(epoch, w)
         if on_epoch is not None:
-            on_epoch(epoch, curve[-1] if curve else None)
+            on_epoch(epoch, best.curve[-1] if dev else None)
 
     learned = learn(settings, train, look)
-    chosen = learned.w if best is None else best
+    chosen = learned.w if best.w is None else best.w
     w = np.zeros(settings.features.dimension)
     w[slots if slots is not None else slice(None)] = chosen
-    return replace(learned, w=w), tuple(curve)
+    return replace(learned, w=w), tuple(best.curve)
 
 
 def _learned_filter(documents: Sequence[Document], settings: CoreferenceSettings) -> MentionFilter | None:

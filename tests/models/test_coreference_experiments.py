@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from mini_litbank import EPOCHS, FEATURES, SIZES, hurry, make_litbank
 
+from netclust.clustering_metrics import Scores
 from netclust.errors import InputError
-from netclust.models.coreference import experiments
+from netclust.models.coreference import experiments, learning
 from netclust.models.coreference.experiments import (
     BASELINES,
     MODELS,
@@ -108,7 +109,10 @@ def test_the_epoch_that_is_measured_is_not_the_one_that_is_told(litbank, monkeyp
     used = []
     monkeypatch.setattr(experiments, "learn", learn)
     dev = {1.0: 0.5, 2.0: 0.7, 3.0: 0.7}
-    monkeypatch.setattr(experiments, "_scores", lambda s, e, w, *m: used.append(w[0]) or {"mela": dev[w[0]]})
+    for module in (learning, experiments):
+        monkeypatch.setattr(module, "resolve", lambda settings, pairs, w: used.append(w[0]) or w[0])
+    monkeypatch.setattr(learning, "measure", lambda examples, found, metrics: {"mela": Scores(0, 0, dev[found[0]])})
+    monkeypatch.setattr(experiments, "measure", lambda examples, found: {"mela": Scores(0, 0, 0)})
     trial = run_trial(SplitData(litbank, 0), "LSP^E", settings, "table")
     assert (trial.curve, trial.epochs, used[-1]) == ((50.0, 70.0, 70.0), 2, 2.0)
 
