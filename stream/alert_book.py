@@ -23,7 +23,7 @@ Results depend neither on how the stream is cut into batches, nor on a restart f
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import blake2b
 from itertools import count
 from typing import Any
@@ -45,6 +45,7 @@ from netclust.stream.alert_episode import (
 from netclust.stream.alert_events import Alert, AlertEvent, ClosedBy
 from netclust.stream.alert_groups import Group, Groups, Place
 from netclust.stream.alert_limits import Closed, Counters, count_in
+from netclust.stream.alert_severity import SEVERITIES, severity_name
 from netclust.stream.alert_summary import RATE_LIMIT
 from netclust.stream.alert_tallies import Budget
 from netclust.stream.alert_telling import Teller
@@ -121,6 +122,19 @@ class AlertBook:
     def open_alerts(self) -> list[Alert]:
         """Every alert that was told and is open; the one that is quiet longest first."""
         return [alert_of(episode) for episode in self._open.values() if episode.told]
+
+    @property
+    def opened(self) -> int:
+        """How many alerts were opened so far."""
+        return sum(sum(by_severity.values()) for by_severity in self._teller.counters.opened.values())
+
+    def open_by_severity(self) -> dict[str, int]:
+        """How many alerts are open, by severity."""
+        found: dict[str, int] = dict.fromkeys(SEVERITIES, 0)
+        for episode in self._open.values():
+            if episode.told:
+                found[severity_name(episode.severity_score)] += 1
+        return found
 
     @property
     def open_count(self) -> int:
@@ -272,13 +286,23 @@ class AlertBook:
         self._groups.drop_empty()
         return events
 
-    def labelled(self, alert_id: str, normal: bool) -> list[AlertEvent]:
-        """A person has answered an alert: what is normal is closed, an attack goes on until it is quiet."""
+    def labelled(self, alert_id: str, normal: bool, clusters: Collection[int] = ()) -> list[AlertEvent]:
+        """A person has answered an alert, or `clusters`: what is normal is closed, an attack goes on until it is quiet.
+
+        Alerts about nothing but the clusters that are normal now are closed as well: one answer settles them all.
+        """
         events: list[AlertEvent] = []
-        episode = self._open.get(alert_id)
-        if episode is not None and normal:
-            self._close(episode, "label", self._teller.now, events)
-            self._groups.drop_empty()
+        if not normal:
+            return events
+        names = {str(cluster) for cluster in clusters}
+        for episode in list(self._open.values()):
+            about = episode.clusters
+            settled = (
+                episode.told and about.counts and about.distinct == len(about.counts) and names >= set(about.counts)
+            )
+            if episode.id == alert_id or (settled and episode.role != "overflow"):
+                self._close(episode, "label", self._teller.now, events)
+        self._groups.drop_empty()
         return events
 
     def _move(self, clock: int) -> int:

@@ -18,13 +18,23 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.explanation import ROOT_PART, Explanation
+from netclust.explanation import ROOT_PART, Explanation, Part
 from netclust.stream.alert_events import Alert, AttributeNote, ClosedBy, EntityKind, Kind
 from netclust.stream.alert_severity import severity_name
 from netclust.stream.alert_summary import RATE_LIMIT, counted, summary_of
 from netclust.stream.alert_tallies import Tally
 
-__all__ = ["HIGHEST", "NEVER", "AnomalousRows", "Episode", "alert_of", "note_example", "note_explanation", "texts"]
+__all__ = [
+    "HIGHEST",
+    "NEVER",
+    "AnomalousRows",
+    "Episode",
+    "alert_of",
+    "note_example",
+    "note_examples",
+    "note_explanation",
+    "texts",
+]
 
 NEVER = 1 << 62
 """A time that does not come."""
@@ -34,6 +44,10 @@ SHOWN = 8
 CLUSTERS_SHOWN = 16
 RECORD_IDS = 16
 NOTES = 5
+PARTS = 10
+REST_PART = "(rest)"
+"""All contributions that are not among the PARTS strongest, as one."""
+EXAMPLES = 8
 LONGEST = 128
 """Characters of an address or a port that are kept: they come from outside."""
 LONGEST_EXAMPLE = 256
@@ -124,6 +138,10 @@ class Episode(msgspec.Struct, kw_only=True):
     look_score: float = 2 * HIGHEST
     attributes: list[AttributeNote] = msgspec.field(default_factory=list)
     example: dict[str, float | str | None] = msgspec.field(default_factory=dict)
+    examples: list[dict[str, float | str | None]] = msgspec.field(default_factory=list)
+    parts: list[AttributeNote] = msgspec.field(default_factory=list)
+    margin: float | None = None
+    normal_record: str = ""
     explanation: str = ""
 
     @property
@@ -170,6 +188,10 @@ def alert_of(episode: Episode, closed_by: ClosedBy = "") -> Alert:
         top_score=episode.top_score,
         attributes=list(episode.attributes),
         example=dict(episode.example),
+        examples=list(episode.examples),
+        parts=list(episode.parts),
+        margin=episode.margin,
+        normal_record=episode.normal_record,
         explanation=episode.explanation,
     )
     if episode.role == "overflow":
@@ -187,21 +209,41 @@ def note_explanation(episode: Episode, explanation: Explanation | None) -> None:
     if explanation is None:
         return
     episode.explanation = explanation.text()
-    episode.attributes = [
-        AttributeNote(
-            name=part.attribute,
-            contribution=min(float(part.contribution), HIGHEST),
-            value=_plain(part.value),
-            normal=_plain(part.opposite),
-        )
-        for part in explanation.parts
-        if part.contribution > 0 and part.attribute != ROOT_PART
-    ][:NOTES]
+    parts = explanation.parts
+    speaking = [part for part in parts if part.contribution > 0 and part.attribute != ROOT_PART]
+    episode.attributes = [_note(part) for part in speaking[:NOTES]]
+    episode.parts = [_note(part) for part in parts[:PARTS]]
+    if len(parts) > PARTS:
+        left = _told(math.fsum(part.contribution for part in parts[PARTS:]))
+        episode.parts.append(AttributeNote(name=REST_PART, contribution=left, value=None, normal=None))
+    episode.margin = None if explanation.margin is None else _told(explanation.margin)
+    episode.normal_record = "" if explanation.opposite is None else explanation.opposite.id
+
+
+def _note(part: Part) -> AttributeNote:
+    return AttributeNote(
+        name=part.attribute,
+        contribution=_told(part.contribution),
+        value=_plain(part.value),
+        normal=_plain(part.opposite),
+    )
 
 
 def note_example(episode: Episode, example: Example) -> None:
     """One record, its attributes and its context."""
     episode.example = {name: _plain(value) for name, value in example.items()}
+
+
+def note_examples(episode: Episode, record: str, example: Example) -> None:
+    """One more record for the table: the first ones stay, the last place is always that of the newest."""
+    shown = {name: plain for name, value in example.items() if (plain := _plain(value)) not in ("", 0.0, None)}
+    del episode.examples[EXAMPLES - 1 :]
+    episode.examples.append({"record": record, **shown})
+
+
+def _told(number: float) -> float:
+    """As JSON can hold it: cut to what scores are cut to."""
+    return 0.0 if math.isnan(number) else max(-HIGHEST, min(float(number), HIGHEST))
 
 
 def _plain(value: float | str | None) -> float | str | None:

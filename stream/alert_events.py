@@ -41,7 +41,8 @@ class Alert(msgspec.Struct, kw_only=True):
 
     Lists are bounded: the most frequent values first; `*_count` says how many different ones there were, as far as
     they were counted. `label` is what most of its records are taken for, and `kind` follows from it. `update` counts
-    what was told of it. `example` is one record: its attributes and its context.
+    what was told of it. `example` is one record: its attributes and its context; `examples` are more of them, without
+    what is zero or empty. `parts` add up to the `margin` of the example over `normal_record`, the nearest normal one.
     """
 
     id: str
@@ -74,6 +75,10 @@ class Alert(msgspec.Struct, kw_only=True):
     top_score: float = 0.0
     attributes: list[AttributeNote] = msgspec.field(default_factory=list)
     example: dict[str, float | str | None] = msgspec.field(default_factory=dict)
+    examples: list[dict[str, float | str | None]] = msgspec.field(default_factory=list)
+    parts: list[AttributeNote] = msgspec.field(default_factory=list)
+    margin: float | None = None
+    normal_record: str = ""
     explanation: str = ""
     summary: str = ""  # one line for people
 

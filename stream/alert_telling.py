@@ -17,7 +17,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from netclust.labels import NOVEL_NAME
-from netclust.stream.alert_episode import NEVER, AnomalousRows, Episode, Held, alert_of, note_example, note_explanation
+from netclust.stream.alert_episode import (
+    EXAMPLES,
+    NEVER,
+    AnomalousRows,
+    Episode,
+    Held,
+    alert_of,
+    note_example,
+    note_examples,
+    note_explanation,
+)
 from netclust.stream.alert_events import Action, AlertEvent, ClosedBy
 from netclust.stream.alert_limits import Counters, Limits, count_in
 from netclust.stream.alert_severity import SEVERITIES, rank_of, severity_name, severity_score
@@ -63,12 +73,15 @@ class Teller:
             seconds=episode.seconds,
         )
         episode.severity_score = max(episode.severity_score, weight)
+        telling = episode.told and self.worth_telling(episode, episode.records)
+        if telling or len(episode.examples) < EXAMPLES:
+            note_examples(episode, f"{rows.source_id[i]}:{rows.seq[i]}", rows.example(i))
         until: int | None = None
         held: Held = ""
         if episode.told:
             if episode.top_score > episode.look_score:
                 self._explain(episode, rows, i)
-            if self.worth_telling(episode, episode.records):
+            if telling:
                 self.tell("update", episode, episode.records, events)
         else:
             until = self.limits.cooling_until(episode, self.now)

@@ -49,6 +49,7 @@ class Result(msgspec.Struct, kw_only=True, frozen=True):
     covered: int = 0
     pinned: int = 0
     refused: str = ""
+    closed: tuple[str, ...] = ()  # alerts
 
 
 class Applied(msgspec.Struct, kw_only=True):

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from netclust.adaptation import clearly_attacks
 from netclust.batch import Batch
 from netclust.container import Arrays
+from netclust.encoding import Encoding
 from netclust.errors import InputError, ModelError
 from netclust.evidence import Evidence
 from netclust.explanation import Explanation, explain
@@ -44,13 +45,13 @@ from netclust.stream.sources.base import Arrival
 from netclust.stream.suppression import Suppression, SuppressionSet, suppression_of
 from netclust.stream.traffic_clock import TrafficClock
 from netclust.stream.warm_up import WarmUp
-from netclust.verdicts import NOVEL, VERDICTS, Verdicts
+from netclust.verdicts import NOVEL, Verdicts
 
 DRIFT_NS = 3600 * 10**9
 NOTICE_RECORDS = 2048
 """Notices of drift are told after so many records: at the same place, however the stream is cut."""
 
-__all__ = ["Detector", "ModelChange", "Outcome", "RuleChange", "verdict_lines"]
+__all__ = ["Detector", "ModelChange", "Outcome", "RuleChange"]
 
 
 class RuleChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +81,8 @@ class Outcome:
     labels: list[str]  # of the linker, at that time
     rows: NDArray[np.int64]
     arrival: Arrival
+    first_tick: int = 0  # the arrival number of the first of them
+    encoding: Encoding | None = None  # of the batch: another model may take over behind it
     events: list[Event] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
 
@@ -208,6 +211,10 @@ class Detector:
 
     def finish(self) -> list[Event]:
         """The stream is over: alerts close. If it was too short to learn the site from, what was held back is told."""
+        return [*self.tell_held(), *self.book.close_all("stopped")]
+
+    def tell_held(self) -> list[Event]:
+        """Nothing more will come: what was held back while the site was learned is told, if it still is."""
         events: list[Event] = []
         if self.warming and self._held:
             message = "it ended before the site was learned: what was held back is told as it is"
@@ -217,15 +224,17 @@ class Detector:
             for rows in self._held:
                 events += self.book.take(replace(rows, clock=np.full(len(rows), self._clock.now)))
             self._held = []
-        return [*events, *self.book.close_all("stopped")]
+        return events
 
     def _nothing(self, arrival: Arrival, events: Sequence[Event]) -> Outcome:
         batch = self.model.encoding.encode(arrival.table[:0], self.linker.labels)
-        return Outcome(batch, Verdicts.empty(0), self.linker.labels.names, np.zeros(0, np.int64), arrival, list(events))
+        nobody, names = np.zeros(0, np.int64), self.linker.labels.names
+        return Outcome(batch, Verdicts.empty(0), names, nobody, arrival, self.linker.tick, events=list(events))
 
     def _link(self, batch: Batch, rows: NDArray[np.int64], arrival: Arrival) -> Outcome:
+        first = self.linker.tick
         verdicts, evidence = self.linker.process_with_evidence(batch)
-        outcome = Outcome(batch, verdicts, self.linker.labels.names, rows, arrival)
+        outcome = Outcome(batch, verdicts, self.linker.labels.names, rows, arrival, first, self.model.encoding)
         alarming = evidence.rows
         clock = self._clock.run(batch.time)
         if self.warming:
@@ -372,10 +381,13 @@ class Detector:
             self.generation += self.linker is not before
             if self.linker.model.w is not before.model.w:
                 self.drift.begin_anew()  # scores are on another scale now
+            if not result.refused and decision.undo is None:
+                classes = len(self.model.encoding.labels)  # of a class of the model only these records were meant
+                clusters = [cluster for cluster in decision.clusters if cluster >= classes]
+                closed = self.book.labelled(decision.alert, decision.label in self.linker.labels.normal, clusters)
+                events += closed
+                result = msgspec.structs.replace(result, closed=tuple(event.alert.id for event in closed))
             results.append(result)
-            if not result.refused and decision.alert:
-                normal = decision.label in self.linker.labels.normal
-                events += self.book.labelled(decision.alert, normal=normal)
         return results, events
 
     def alert_counts(self) -> dict[tuple[str, ...], int]:
@@ -457,33 +469,3 @@ class _Facts(msgspec.Struct, forbid_unknown_fields=True):
     exemplars: list[str] = []
     notices: list[Notice] = []
     drift_told: dict[str, int] = {}
-
-
-def verdict_lines(outcome: Outcome, which: str) -> bytes:
-    """A line of JSON a record: what was said of it. `which`: all records, or the anomalous ones."""
-    verdicts, batch = outcome.verdicts, outcome.batch
-    rows = np.arange(len(batch)) if which == "all" else np.flatnonzero(verdicts.anomalous)
-    if not len(rows):
-        return b""
-    encode = msgspec.json.Encoder().encode
-    names = [*outcome.labels, "novel"]  # number -2 of labels is novel
-    lines = []
-    label_at = np.where(verdicts.label[rows] < 0, len(names) - 1, verdicts.label[rows])
-    columns = zip(
-        batch.source[rows].tolist(), batch.seq[rows].tolist(), batch.time[rows].tolist(),
-        verdicts.verdict[rows].tolist(), label_at.tolist(), verdicts.score[rows].tolist(),
-        verdicts.cluster[rows].tolist(), rows.tolist(), strict=True,
-    )  # fmt: skip
-    for source, seq, time, verdict, label, score, cluster, row in columns:
-        line = {
-            "record": f"{source}:{seq}",
-            "time": time,
-            "verdict": VERDICTS[verdict],
-            "label": names[label],
-            "score": score if np.isfinite(score) else None,
-            "cluster": cluster,
-            "referent": verdicts.referent(row),
-        }
-        lines.append(encode(line))
-    lines.append(b"")
-    return b"\n".join(lines)

@@ -20,9 +20,10 @@ from netclust.models.params import load_params
 from netclust.stream.alert_events import AlertEvent, Notice
 from netclust.stream.answers import MAX_PINS, Answer, Result
 from netclust.stream.daemon.config import Config, parse_config
-from netclust.stream.detector import Detector, RuleChange, verdict_lines
+from netclust.stream.detector import Detector, RuleChange
 from netclust.stream.sources.base import Arrival, numbered
 from netclust.stream.suppression import Suppression
+from netclust.stream.verdict_lines import verdict_lines
 from netclust.table import Table
 from netclust.verdicts import NORMAL, NOVEL
 
