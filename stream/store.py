@@ -131,8 +131,8 @@ class Store:
                 time.sleep(0.02)
 
     @contextlib.contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection, for this thread for a while."""
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection, for this thread for a while; for modules that keep tables of their own in the store."""
         with self._lock:
             if self._closed:
                 raise StoreError(f"{self.path}: the store was closed")
@@ -150,9 +150,9 @@ class Store:
                 db.close()
 
     @contextlib.contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction: all of it, or nothing."""
-        with self._reading() as db:
+        with self.reading() as db:
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
@@ -182,7 +182,7 @@ class Store:
 
     def check(self) -> None:
         """Read all of the file; StoreCorruptError if it is damaged. Takes seconds a gigabyte."""
-        with self._reading() as db:
+        with self.reading() as db:
             found = [row[0] for row in db.execute("PRAGMA quick_check(3)")]
         if found != ["ok"]:
             raise StoreCorruptError(f"{self.path}: damaged: {'; '.join(found)[:200]}: move it away, a new one is made")
@@ -195,28 +195,28 @@ class Store:
     def prune(self, now: int | None = None, *, fill: float = 0.9) -> Counter[str]:
         """Keep the bounds: rows that went, by table, noted in the record of decisions. `fill`: at most this share."""
         at = self.clock() if now is None else now
-        gone = store_pruning.prune(self._writing, self._reading, at, self.max_days, self.max_bytes, fill)
+        gone = store_pruning.prune(self.writing, self.reading, at, self.max_days, self.max_bytes, fill)
         if gone:
             self.dropped.update(gone)
-            with contextlib.suppress(StoreFullError), self._writing() as db:
+            with contextlib.suppress(StoreFullError), self.writing() as db:
                 store_audit.add(db, at, "prune", "drop what is too old or too much", by="store", facts=dict(gone))
         return gone
 
     def bytes(self) -> int:
         """What rows take."""
-        return store_pruning.used_bytes(self._reading)
+        return store_pruning.used_bytes(self.reading)
 
     # What the daemon tells
 
     def rows(self) -> int:
         """How many alerts are kept."""
-        with self._reading() as db:
+        with self.reading() as db:
             return int(db.execute("SELECT count(*) FROM alerts").fetchone()[0])
 
     def save_events(self, events: Sequence[Event]) -> int:
         """Keep alerts (never an older update over a newer one) and notices; how many rows changed."""
         now = self.clock()
-        with self._writing() as db:
+        with self.writing() as db:
             return sum(
                 _save_alert(db, self._as_kept(e.alert), now)
                 if isinstance(e, AlertEvent)
@@ -255,18 +255,18 @@ class Store:
         where = " AND ".join(sql for sql, _ in wanted) or "1"
         values = [value for _, given in wanted for value in given]
         sql = f"SELECT body FROM alerts WHERE {where} ORDER BY last_seen DESC, stored DESC, id DESC LIMIT ?"  # noqa: S608
-        with self._reading() as db:
+        with self.reading() as db:
             return [_alert(body) for (body,) in db.execute(sql, (*values, _bounded(limit)))]
 
     def alert(self, ident: str) -> Alert:
         """One alert, by its id or the beginning of it."""
-        with self._reading() as db:
+        with self.reading() as db:
             full = store_feedback.full_alert_id(db, ident)
             return _alert(db.execute("SELECT body FROM alerts WHERE id = ?", (full,)).fetchone()[0])
 
     def close_orphans(self, keep: Collection[str]) -> int:
         """Close the open alerts that a daemon which started anew knows nothing of: all but those to keep."""
-        with self._writing() as db:
+        with self.writing() as db:
             found = [_alert(body) for (body,) in db.execute("SELECT body FROM alerts WHERE state = 'open'")]
             orphans = [a for a in found if a.id not in keep]
             for alert in orphans:
@@ -278,7 +278,7 @@ class Store:
         """Keep clusters as they are now; how many were new or had changed."""
         now = self.clock()
         rows = ((c.id, c.label, c.records, c.anomalous, c.first_time, c.last_time, c.top_score, now) for c in clusters)
-        with self._writing() as db:
+        with self.writing() as db:
             return db.executemany(
                 "INSERT INTO clusters VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (ident) DO UPDATE SET "
                 "label = excluded.label, records = excluded.records, anomalous = excluded.anomalous, "
@@ -295,7 +295,7 @@ class Store:
             f"FROM (SELECT {names}, (SELECT count(*) FROM alert_clusters WHERE cluster = ident) AS alerts "  # noqa: S608
             "FROM clusters WHERE anomalous > 0 OR ? ORDER BY anomalous DESC, records DESC, ident LIMIT ?)"
         )
-        with self._reading() as db:
+        with self.reading() as db:
             return store_audit.fetch(db, ClusterRow, rest, (not anomalous_only, _bounded(limit)))
 
     # What people say
@@ -303,20 +303,20 @@ class Store:
     def add_label(self, target: str, label: str, by: str, why: str = "") -> LabelRow:
         """`normal` or `attack:NAME` for an alert, a cluster or a record."""
         say = store_feedback.said(by, why, self.clock())
-        with self._writing() as db:
+        with self.writing() as db:
             return store_feedback.add_label(db, target, label, say)
 
     def add_undo(self, label_seq: int, by: str, why: str = "") -> LabelRow:
         """Take a label back."""
         say = store_feedback.said(by, why, self.clock())
-        with self._writing() as db:
+        with self.writing() as db:
             return store_feedback.add_undo(db, _number(label_seq), say)
 
     def labels(
         self, after: int = 0, limit: int = 1000, *, newest: bool = False, status: LabelStatus | None = None
     ) -> list[LabelRow]:
         """Labels with a larger number, in the order in which they were said; or the newest first."""
-        with self._reading() as db:
+        with self.reading() as db:
             return store_feedback.labels(db, _number(after), _bounded(limit), newest=newest, status=status)
 
     def label_result(
@@ -328,25 +328,31 @@ class Store:
         from_tick: int | None = None,
         covered: int | None = None,
         linker_event: Any = None,
+        effect: Any = None,
     ) -> LabelRow:
         """What came of a label. The first `from_tick` stays: the row says which one is in force."""
-        with self._writing() as db:
+        with self.writing() as db:
             return store_feedback.label_result(
                 db, label_seq, status=status, reason=reason, from_tick=from_tick, covered=covered,
-                linker_event=linker_event, now=self.clock(),
+                linker_event=linker_event, effect=effect, now=self.clock(),
             )  # fmt: skip
+
+    def label(self, label_seq: int) -> LabelRow:
+        """One label."""
+        with self.reading() as db:
+            return store_feedback.label(db, _number(label_seq))
 
     def add_suppression(self, rule: Rule, *, reason: str, by: str, until: int = -1) -> SuppressionRow:
         """Hide alerts that match, until a time in nanoseconds (-1: for good)."""
         say = store_feedback.said(by, reason, self.clock(), needs_why="the reason of the suppression")
         checked = store_feedback.checked_rule(rule, say.why)
-        with self._writing() as db:
+        with self.writing() as db:
             return store_feedback.add_suppression(db, checked, until, say)
 
     def remove_suppression(self, ident: str, by: str, why: str = "") -> SuppressionRow:
         """Let them be told again."""
         say = store_feedback.said(by, why, self.clock())
-        with self._writing() as db:
+        with self.writing() as db:
             return store_feedback.remove_suppression(db, ident, say)
 
     def suppressions(
@@ -354,17 +360,17 @@ class Store:
     ) -> list[SuppressionRow]:
         """The rules, oldest first."""
         at = self.clock() if now is None else now
-        with self._reading() as db:
+        with self.reading() as db:
             return store_feedback.suppressions(db, at, active_only=active_only, limit=_bounded(limit))
 
     def suppression_result(self, ident: str, from_tick: int) -> SuppressionRow:
         """From which arrival number a rule, or its removal, counts. The first one stays."""
-        with self._writing() as db:
+        with self.writing() as db:
             return store_feedback.suppression_result(db, ident, from_tick)
 
     def add_hidden(self, ident: str, count: int) -> None:
         """Count alerts that a rule has hidden."""
-        with self._writing() as db:
+        with self.writing() as db:
             store_feedback.add_hidden(db, ident, count)
 
     # What is known of both
@@ -373,17 +379,17 @@ class Store:
         self, topic: str, what: str, *, by: str = "", why: str = "", result: str = "", facts: Any = None
     ) -> None:
         """Add to the record of decisions."""
-        with self._writing() as db:
+        with self.writing() as db:
             store_audit.add(db, self.clock(), topic, what, by=by, why=why, result=result, facts=facts)
 
     def audit(self, limit: int = 100) -> list[AuditRow]:
         """The last decisions and notices, newest first."""
-        with self._reading() as db:
+        with self.reading() as db:
             return store_audit.latest(db, _bounded(limit))
 
     def set_meta(self, key: str, value: Any) -> None:
         """Keep a fact, as JSON."""
-        with self._writing() as db:
+        with self.writing() as db:
             text = msgspec.json.encode(value).decode()
             db.execute(
                 "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", (key, text)
@@ -391,7 +397,7 @@ class Store:
 
     def meta(self, key: str) -> Any:
         """A fact, None if there is none."""
-        with self._reading() as db:
+        with self.reading() as db:
             found = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if found is None else msgspec.json.decode(found[0])
 

@@ -7,6 +7,7 @@ arrival number they count, once, so that a run which is resumed comes to the sam
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -31,6 +32,10 @@ MAX_PENDING = 100_000
 
 MAX_ACTIVE = 10_000
 """Suppressions that are not removed: more are refused."""
+
+
+ASKED_AT_ONCE = 500
+"""Targets that are looked up by one statement."""
 
 
 class NotFoundError(InputError):
@@ -103,8 +108,31 @@ def labels(
     )
 
 
+def labels_about(db: sqlite3.Connection, kind: str, target: str) -> list[LabelRow]:
+    """What was said of one alert, cluster or record, newest first."""
+    return _labels(db, "WHERE target_kind = ? AND target = ? ORDER BY label_seq DESC LIMIT 100", (kind, target))
+
+
+def labels_of(
+    db: sqlite3.Connection, alerts: Sequence[str], clusters: Sequence[int]
+) -> dict[tuple[str, str], LabelRow]:
+    """What is in force of what was said: the last label of each of these alerts and clusters, by kind and target."""
+    found: dict[tuple[str, str], LabelRow] = {}
+    for kind, targets in (("alert", list(alerts)), ("cluster", list(map(str, clusters)))):
+        for start in range(0, len(targets), ASKED_AT_ONCE):
+            some = targets[start : start + ASKED_AT_ONCE]
+            where = f"WHERE target_kind = ? AND target IN ({', '.join('?' * len(some))})"
+            rows = _labels(
+                db,
+                f"{where} AND undone_by IS NULL AND status <> 'refused' ORDER BY label_seq",
+                (kind, *some),
+            )
+            found |= {(kind, row.target): row for row in rows}
+    return found
+
+
 def _labels(db: sqlite3.Connection, rest: str, values: tuple[Any, ...]) -> list[LabelRow]:
-    return audit.fetch(db, LabelRow, f"FROM labels {rest}", values, as_json=("linker_event",))
+    return audit.fetch(db, LabelRow, f"FROM labels {rest}", values, as_json=("linker_event", "effect"))
 
 
 def label_result(
@@ -116,15 +144,16 @@ def label_result(
     from_tick: int | None,
     covered: int | None,
     linker_event: Any,
+    effect: Any = None,
     now: int,
 ) -> LabelRow:
     """What the daemon did with a label. The arrival number from which it counts never changes once it is said."""
     before = label(db, label_seq)
-    event = None if linker_event is None else msgspec.json.encode(linker_event).decode()
+    event, changed = (None if said is None else msgspec.json.encode(said).decode() for said in (linker_event, effect))
     db.execute(
         "UPDATE labels SET status = ?, reason = ?, from_tick = coalesce(from_tick, ?), covered = coalesce(?, covered), "
-        "linker_event = coalesce(?, linker_event) WHERE label_seq = ?",
-        (status, reason, from_tick, covered, event, label_seq),
+        "linker_event = coalesce(?, linker_event), effect = coalesce(?, effect) WHERE label_seq = ?",
+        (status, reason, from_tick, covered, event, changed, label_seq),
     )
     after = label(db, label_seq)
     if before.target_kind == "undo" and status == "refused":

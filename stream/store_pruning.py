@@ -1,7 +1,8 @@
 """The bounds of the store: what is too old goes, and when there is too much, the oldest goes first.
 
-What can be had again goes before what cannot: closed alerts and clusters first, then rules that are over, then the
-record of decisions and labels, which are kept ten times as long; open alerts go last.
+What can be had again goes before what cannot: what is only shown (records of the link forest, minutes, paths), then
+closed alerts and clusters, then rules that are over, then the record of decisions and labels, which are kept ten times
+as long; open alerts go last.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from netclust.stream.store_schema import page_bytes
 DAY = 86_400 * 10**9
 KEEP_DECISIONS = 10  # times as long as alerts
 MAX_DECISIONS = 1_000_000  # rows of labels, and of the record
+MAX_NODES = 500_000  # records of the link forest
 PART = 2_000  # rows that go at a time: nobody waits long for the lock
 MAX_PARTS = 1_000  # of one call
 VACUUM_PAGES = 4_000
@@ -26,6 +28,9 @@ CLOSED = "alerts WHERE state = 'closed'", "stored", "id"
 OPEN = "alerts WHERE state = 'open'", "stored", "id"
 CLUSTERS = "clusters WHERE 1", "stored", "ident"
 OVER = "suppressions WHERE removed_at IS NOT NULL", "removed_at", "number"
+NODES = "nodes WHERE 1", "tick", "tick"
+SAMPLES = "samples WHERE 1", "time", "time"
+PATHS = "paths WHERE 1", "stored", "alert"
 AUDIT = "audit WHERE 1", "created", "number"
 LABELS = "labels WHERE status <> 'pending'", "created", "label_seq"
 
@@ -39,19 +44,26 @@ def prune(
     dropped: Counter[str] = Counter()
     expired = f"suppressions WHERE removed_at IS NULL AND until BETWEEN 0 AND {now}", "until", "number"
     old, older = now - round(max_days * DAY), now - round(KEEP_DECISIONS * max_days * DAY)
-    for group in (CLOSED, OPEN, CLUSTERS, OVER, expired):
+    for group in (CLOSED, OPEN, CLUSTERS, OVER, expired, SAMPLES, PATHS):
         _drop_all(writing, group, f"AND {group[1]} < {old}", dropped)
     for group in (AUDIT, LABELS):
         _drop_all(writing, group, f"AND {group[1]} < {older}", dropped)
-        table, _, key = group
-        with writing() as db:
-            name = table.split()[0]
-            last = db.execute(f"SELECT {key} FROM {name} ORDER BY {key} DESC LIMIT 1 OFFSET {MAX_DECISIONS}").fetchone()  # noqa: S608
-        if last is not None:
-            _drop_all(writing, group, f"AND {key} <= {int(last[0])}", dropped)
-    _shrink(writing, fill * max_bytes, (CLOSED, CLUSTERS, OVER, expired, AUDIT, LABELS, OPEN), dropped)
+    for group, most in ((AUDIT, MAX_DECISIONS), (LABELS, MAX_DECISIONS), (NODES, MAX_NODES)):
+        _drop_beyond(writing, group, most, dropped)
+    groups = (NODES, PATHS, SAMPLES, CLOSED, CLUSTERS, OVER, expired, AUDIT, LABELS, OPEN)
+    _shrink(writing, fill * max_bytes, groups, dropped)
     _give_back(reading)
     return dropped
+
+
+def _drop_beyond(writing: Connected, group: Group, most: int, dropped: Counter[str]) -> None:
+    """Keep the rows with the largest keys."""
+    table, _, key = group
+    name = table.split()[0]
+    with writing() as db:
+        last = db.execute(f"SELECT {key} FROM {name} ORDER BY {key} DESC LIMIT 1 OFFSET {most}").fetchone()  # noqa: S608
+    if last is not None:
+        _drop_all(writing, group, f"AND {key} <= {int(last[0])}", dropped)
 
 
 def _drop_all(writing: Connected, group: Group, which: str, dropped: Counter[str]) -> None:

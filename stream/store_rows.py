@@ -58,6 +58,7 @@ class LabelRow(msgspec.Struct, frozen=True, kw_only=True):
     earlier label is undone (its number).
 
     It counts from arrival number `from_tick` on, once the daemon took it up. `undone_by` is the row that undoes it.
+    `effect` is what it changed: `closed` alerts, and how many records were `pinned`.
     """
 
     label_seq: int
@@ -73,6 +74,7 @@ class LabelRow(msgspec.Struct, frozen=True, kw_only=True):
     status: LabelStatus
     reason: str
     undone_by: int | None
+    effect: Any = None
 
 
 class SuppressionRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,18 +139,24 @@ def redaction(attributes: Iterable[str]) -> Redaction:
     kept = KEPT_CONTEXT | frozenset(attributes)
 
     def redact(alert: Alert) -> Alert:
-        return msgspec.structs.replace(alert, example={k: v for k, v in alert.example.items() if k in kept})
+        example, *examples = (
+            {k: v for k, v in seen.items() if k in kept or k == "record"} for seen in (alert.example, *alert.examples)
+        )
+        return msgspec.structs.replace(alert, example=example, examples=examples)
 
     return redact
 
 
 def finite(alert: Alert) -> Alert:
     """The alert with numbers that JSON can say: without any normal referent, a score is infinite."""
-    numbers = [alert.top_score, *(a.contribution for a in alert.attributes)]
+    numbers = [alert.top_score, *(a.contribution for a in (*alert.attributes, *alert.parts))]
     if all(map(math.isfinite, numbers)):
         return alert
-    attributes = [msgspec.structs.replace(a, contribution=_finite(a.contribution)) for a in alert.attributes]
-    return msgspec.structs.replace(alert, top_score=_finite(alert.top_score), attributes=attributes)
+    attributes, parts = (
+        [msgspec.structs.replace(a, contribution=_finite(a.contribution)) for a in notes]
+        for notes in (alert.attributes, alert.parts)
+    )
+    return msgspec.structs.replace(alert, top_score=_finite(alert.top_score), attributes=attributes, parts=parts)
 
 
 def _finite(number: float) -> float:

@@ -63,7 +63,24 @@ CREATE INDEX audit_by_age ON audit (created);
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
 
-MIGRATIONS: tuple[str, ...] = (FIRST,)
+SECOND = """
+CREATE TABLE samples (time INTEGER PRIMARY KEY, body TEXT NOT NULL);
+CREATE TABLE nodes (
+    tick INTEGER PRIMARY KEY, time INTEGER NOT NULL, record TEXT NOT NULL, verdict TEXT NOT NULL, label TEXT NOT NULL,
+    score REAL, cluster INTEGER NOT NULL, via TEXT NOT NULL, link INTEGER NOT NULL, hops INTEGER NOT NULL,
+    "values" TEXT NOT NULL
+);
+CREATE INDEX nodes_by_time ON nodes (time, verdict);
+CREATE INDEX nodes_of_cluster ON nodes (cluster, tick);
+CREATE TABLE paths (alert TEXT PRIMARY KEY, stored INTEGER NOT NULL, body TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX paths_by_age ON paths (stored);
+CREATE INDEX alerts_by_beginning ON alerts (first_seen);
+CREATE INDEX labels_by_target ON labels (target_kind, target);
+ALTER TABLE labels ADD COLUMN effect TEXT;
+"""
+"""What the console shows of the past: minutes, kept records of the link forest, paths of alerts."""
+
+MIGRATIONS: tuple[str, ...] = (FIRST, SECOND)
 """Step k makes version k + 1 of version k. Never edit one that was released: add another."""
 
 VERSION = len(MIGRATIONS)

@@ -154,8 +154,9 @@ class Decisions:
         self._detector.decide(ModelChange(model=model, from_tick=tick))
         self._log.info("rolls back to an earlier model", model=model.fingerprint[:12], from_record=tick)
 
-    def done(self, results: list[Result]) -> None:
-        """Write down what came of labels."""
+    def done(self, results: list[Result]) -> list[LabelRow]:
+        """Write down what came of labels: as they are now."""
+        rows: list[LabelRow] = []
         for result in results:
             if result.number < 0:
                 continue
@@ -165,18 +166,21 @@ class Decisions:
                 reason = "nothing that it is about can still be linked to: it changes nothing"
             self._telemetry.feedback("label", not refused)
             try:
-                self._store.label_result(
+                row = self._store.label_result(
                     result.number,
                     status="refused" if refused else "applied",
                     covered=result.covered,
                     from_tick=result.from_tick,
                     reason=reason,
+                    effect={"pinned": result.pinned, "closed": list(result.closed)},
                 )
+                rows.append(row)
             except (StoreError, InputError) as error:
                 self._log.error("the result of a label could not be stored", label=result.number, why=str(error))
             self._log.info(
                 "label refused" if refused else "label applied", label=result.number, covered=result.covered, why=reason
             )
+        return rows
 
     def newly_hidden(self) -> dict[str, int]:
         """How many records each rule of people has hidden since the last time."""
