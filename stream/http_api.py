@@ -8,21 +8,22 @@ name a loopback host: a web page that turns its own name to 127.0.0.1 gets nothi
 |---|---|
 | `GET /metrics`, `/healthz`, `/readyz` | for Prometheus and for whoever restarts it |
 | `GET /api/v1/status` | what the daemon is doing |
-| `GET /api/v1/alerts?state=&since=&severity=&text=&limit=`, `/api/v1/alerts/{id}` | alerts |
+| `GET /api/v1/alerts?state=&since=&severity=&text=&limit=&brief=` | alerts |
 | `GET /api/v1/clusters?limit=`, `/api/v1/audit?limit=` | clusters; decisions |
 | `GET /api/v1/labels?after=&limit=&newest=`, `POST /api/v1/labels`, `POST /api/v1/labels/{seq}/undo` | labels |
 | `GET /api/v1/suppressions?all=`, `POST /api/v1/suppressions`, `DELETE /api/v1/suppressions/{id}` | suppressions |
 | `POST /api/v1/reload` | build configuration and model anew, and swap |
+| `GET /api/v1/openapi.json` | all of this for programs, with what the console asks (netclust.stream.console.api) |
+| `GET /`, `/console/...` | the console |
 
 Errors are `{"error": ..., "detail": ...}`.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
-from typing import Any, Literal, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Any, Literal, Protocol
 
 import msgspec
 from starlette.applications import Starlette
@@ -31,28 +32,31 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
 
+from netclust._version import __version__
 from netclust.errors import InputError
 from netclust.stream.alert_events import Severity
-from netclust.stream.http_guard import Guard, RefusedError, error_response, is_loopback, json_response, parse_listen
+from netclust.stream.console.api import ConsoleApi
+from netclust.stream.console.assets import console_routes
+from netclust.stream.console.view import View
+from netclust.stream.http_guard import Guard, error_response, is_loopback, json_response, parse_listen
+from netclust.stream.http_operations import Operation, Query, Strict, body_of, description, query_of, routes
 from netclust.stream.store import Store, StoreError
 from netclust.stream.store_feedback import NotFoundError
-from netclust.stream.store_rows import LabelStatus
+from netclust.stream.store_rows import AuditRow, ClusterRow, LabelRow, LabelStatus
 from netclust.stream.store_words import Rule, parse_since, parse_until
 
 __all__ = ["DEFAULT_LISTEN", "Control", "make_app"]
 
 DEFAULT_LISTEN = "127.0.0.1:9471"
-MAX_BODY_BYTES = 64 << 10
-BODY_SECONDS = 10.0
-MAX_LIMIT = 1000
+V1 = "/api/v1"
 
 
 class Control(Protocol):
     """What the daemon gives to its HTTP side. Called from several threads."""
 
     store: Store
+    view: View
 
     @property
     def token(self) -> str:
@@ -84,41 +88,32 @@ class Control(Protocol):
         ...
 
 
-class _Query(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What may stand behind the question mark; what is unknown is refused."""
-
-    limit: int = 100
-
-    def __post_init__(self) -> None:
-        if not 0 < self.limit <= MAX_LIMIT:
-            raise ValueError(f"limit is a number from 1 to {MAX_LIMIT}")
-
-
-class _AlertQuery(_Query, frozen=True, kw_only=True):
+class _AlertQuery(Query, frozen=True, kw_only=True):
     state: Literal["open", "closed", "all"] = "all"
     since: str = ""
     severity: Severity | None = None
     text: str = ""
+    brief: bool = False
 
 
-class _LabelQuery(_Query, frozen=True, kw_only=True):
+class _LabelQuery(Query, frozen=True, kw_only=True):
     after: int = 0
     newest: bool = False
     status: LabelStatus | None = None
 
 
-class _SuppressionQuery(_Query, frozen=True, kw_only=True):
+class _SuppressionQuery(Query, frozen=True, kw_only=True):
     all: bool = False
 
 
-class _Who(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _Who(Strict, frozen=True, kw_only=True):
     """Who asks, and why."""
 
     by: str = "http"
     why: str = ""
 
 
-class _Label(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _Label(Strict, frozen=True, kw_only=True):
     target: str
     label: str
     by: str
@@ -134,9 +129,37 @@ class _Suppression(Rule, frozen=True, kw_only=True):
         return Rule(**{name: getattr(self, name) for name in Rule.__struct_fields__})
 
 
-Body = TypeVar("Body", bound=msgspec.Struct)
-Query = TypeVar("Query", bound=_Query)
-Answer = Callable[[Request], Awaitable[Response]]
+class _Alerts(msgspec.Struct, frozen=True):
+    alerts: list[dict[str, Any]]  # Alert, or Brief of netclust.stream.console.triage
+
+
+class _Clusters(msgspec.Struct, frozen=True):
+    clusters: list[ClusterRow]
+
+
+class _Audit(msgspec.Struct, frozen=True):
+    audit: list[AuditRow]
+
+
+class _Labels(msgspec.Struct, frozen=True):
+    labels: list[LabelRow]
+
+
+class _OneLabel(msgspec.Struct, frozen=True):
+    label: LabelRow
+
+
+class _Suppressions(msgspec.Struct, frozen=True):
+    suppressions: list[dict[str, Any]]
+
+
+class _OneSuppression(msgspec.Struct, frozen=True):
+    suppression: dict[str, Any]
+
+
+class _Reloaded(msgspec.Struct, frozen=True):
+    reloaded: bool
+    detail: str
 
 
 def make_app(control: Control, listen: str = DEFAULT_LISTEN) -> Starlette:
@@ -144,9 +167,15 @@ def make_app(control: Control, listen: str = DEFAULT_LISTEN) -> Starlette:
     loopback = is_loopback(parse_listen(listen)[0])
     if not loopback and not control.token:
         raise InputError(f"{listen}: beyond loopback a token is needed: set token_file, or listen at 127.0.0.1")
-    api = _Api(control)
+    console = ConsoleApi(control.view, reads_need_token=not loopback, changes=lambda: bool(control.token))
+    operations = [*console.operations(), *_Api(control).operations()]
+
+    async def openapi(request: Request) -> Response:
+        return json_response(description(operations, __version__))
+
+    operations.append(Operation("GET", f"{V1}/openapi.json", openapi, "This.", result=dict[str, Any]))
     return Starlette(
-        routes=api.routes(),
+        routes=[*console_routes(), *routes(operations)],
         middleware=[Middleware(Guard, token=lambda: control.token, loopback=loopback)],
         exception_handlers={
             NotFoundError: _say(404, "not_found"),
@@ -165,25 +194,41 @@ class _Api:
         self.control = control
         self.store = control.store
 
-    def routes(self) -> list[Route]:
-        v1 = "/api/v1"
+    def operations(self) -> list[Operation]:
+        facts = dict[str, Any]
         return [
-            Route("/metrics", self.metrics),
-            Route("/healthz", self.health),
-            Route("/readyz", self.readiness),
-            Route(f"{v1}/status", self.status),
-            Route(f"{v1}/alerts", self.alerts),
-            Route(f"{v1}/alerts/{{id}}", self.alert),
-            Route(f"{v1}/clusters", self.clusters),
-            Route(f"{v1}/audit", self.audit),
-            Route(f"{v1}/labels", self.labels),
-            Route(f"{v1}/labels", self.add_label, methods=["POST"]),
-            Route(f"{v1}/labels/{{seq:int}}/undo", self.undo, methods=["POST"]),
-            Route(f"{v1}/suppressions", self.suppressions),
-            Route(f"{v1}/suppressions", self.add_suppression, methods=["POST"]),
-            Route(f"{v1}/suppressions/{{id}}", self.remove_suppression, methods=["DELETE"]),
-            Route(f"{v1}/reload", self.reload, methods=["POST"]),
-        ]
+            Operation("GET", "/metrics", self.metrics, "For Prometheus.", media="text/plain"),
+            Operation("GET", "/healthz", self.health, "Whether it should be left running.", result=facts),
+            Operation("GET", "/readyz", self.readiness, "Whether it gives verdicts.", result=facts),
+            Operation("GET", f"{V1}/status", self.status, "What the daemon is doing.", result=facts),
+            Operation("GET", f"{V1}/alerts", self.alerts, "Alerts, the last seen first.", _AlertQuery, result=_Alerts),
+            Operation("GET", f"{V1}/clusters", self.clusters, "Clusters.", Query, result=_Clusters),
+            Operation("GET", f"{V1}/audit", self.audit, "The last decisions and notices.", Query, result=_Audit),
+            Operation("GET", f"{V1}/labels", self.labels, "What people said.", _LabelQuery, result=_Labels),
+            Operation(
+                "POST", f"{V1}/labels", self.add_label, "Say what something is.", None, _Label, _OneLabel, 201,
+                errors=(404,),
+            ),
+            Operation(
+                "POST", f"{V1}/labels/{{seq:int}}/undo", self.undo, "Take a label back.", None, _Who, _OneLabel, 201
+            ),
+            Operation(
+                "GET", f"{V1}/suppressions", self.suppressions, "What is hidden.", _SuppressionQuery,
+                result=_Suppressions,
+            ),
+            Operation(
+                "POST", f"{V1}/suppressions", self.add_suppression, "Hide alerts.", None, _Suppression,
+                _OneSuppression, 201,
+            ),
+            Operation(
+                "DELETE", f"{V1}/suppressions/{{id}}", self.remove_suppression, "Let alerts be told again.", None,
+                _Who, _OneSuppression,
+            ),
+            Operation(
+                "POST", f"{V1}/reload", self.reload, "Build configuration and model anew.", None, _Who, _Reloaded,
+                errors=(409,),
+            ),
+        ]  # fmt: skip
 
     async def metrics(self, request: Request) -> Response:
         body, kind = await run_in_threadpool(self.control.metrics)
@@ -201,62 +246,61 @@ class _Api:
         return json_response(await run_in_threadpool(self.control.status))
 
     async def alerts(self, request: Request) -> Response:
-        q = _query(request, _AlertQuery)
+        q = query_of(request, _AlertQuery)
         since = parse_since(q.since, self.store.clock()) if q.since else None
         state = None if q.state == "all" else q.state
         found = await run_in_threadpool(self.store.alerts, state, since, q.severity, q.text, q.limit)
+        if q.brief:
+            return json_response({"alerts": await run_in_threadpool(self.control.view.triage.briefs, found)})
         return json_response({"alerts": found})
 
-    async def alert(self, request: Request) -> Response:
-        return json_response({"alert": await run_in_threadpool(self.store.alert, request.path_params["id"])})
-
     async def clusters(self, request: Request) -> Response:
-        limit = _query(request, _Query).limit
+        limit = query_of(request, Query).limit
         return json_response({"clusters": await run_in_threadpool(self.store.clusters, limit)})
 
     async def audit(self, request: Request) -> Response:
-        limit = _query(request, _Query).limit
+        limit = query_of(request, Query).limit
         return json_response({"audit": await run_in_threadpool(self.store.audit, limit)})
 
     async def labels(self, request: Request) -> Response:
-        q = _query(request, _LabelQuery)
+        q = query_of(request, _LabelQuery)
         found = await run_in_threadpool(self.store.labels, q.after, q.limit, newest=q.newest, status=q.status)
         return json_response({"labels": found})
 
     async def add_label(self, request: Request) -> Response:
-        said = await _body(request, _Label)
+        said = await body_of(request, _Label)
         row = await run_in_threadpool(self.store.add_label, said.target, said.label, said.by, said.why)
-        self.control.note_change()
+        self._changed("label", row)
         return json_response({"label": row}, 201)
 
     async def undo(self, request: Request) -> Response:
-        said = await _body(request, _Who)
+        said = await body_of(request, _Who)
         row = await run_in_threadpool(self.store.add_undo, request.path_params["seq"], said.by, said.why)
-        self.control.note_change()
+        self._changed("label", row)
         return json_response({"label": row}, 201)
 
     async def suppressions(self, request: Request) -> Response:
-        q, now = _query(request, _SuppressionQuery), self.store.clock()
+        q, now = query_of(request, _SuppressionQuery), self.store.clock()
         found = await run_in_threadpool(self.store.suppressions, not q.all, now, q.limit)
         return json_response({"suppressions": [row.shown(now) for row in found]})
 
     async def add_suppression(self, request: Request) -> Response:
-        said, now = await _body(request, _Suppression), self.store.clock()
+        said, now = await body_of(request, _Suppression), self.store.clock()
         until = parse_until(said.until, now)
         row = await run_in_threadpool(
             self.store.add_suppression, said.rule(), reason=said.reason, by=said.by, until=until
         )
-        self.control.note_change()
+        self._changed("rules", {})
         return json_response({"suppression": row.shown(now)}, 201)
 
     async def remove_suppression(self, request: Request) -> Response:
-        said = await _body(request, _Who)
+        said = await body_of(request, _Who)
         row = await run_in_threadpool(self.store.remove_suppression, request.path_params["id"], said.by, said.why)
-        self.control.note_change()
+        self._changed("rules", {})
         return json_response({"suppression": row.shown(self.store.clock())})
 
     async def reload(self, request: Request) -> Response:
-        said = await _body(request, _Who)
+        said = await body_of(request, _Who)
         done, message = await run_in_threadpool(self.control.reload)
         with contextlib.suppress(StoreError):  # it has happened, whether it can be noted or not
             await run_in_threadpool(
@@ -264,29 +308,10 @@ class _Api:
             )
         return json_response({"reloaded": done, "detail": message}, 200 if done else 409)
 
-
-def _query(request: Request, kind: type[Query]) -> Query:
-    try:
-        return msgspec.convert(dict(request.query_params), kind, strict=False)
-    except msgspec.ValidationError as error:
-        raise RefusedError(400, "query", str(error)) from None
-
-
-async def _body(request: Request, kind: type[Body]) -> Body:
-    """What was sent: read within a bound and a time; nothing at all stands for `{}`."""
-    data = bytearray()
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            async for part in request.stream():
-                data += part
-                if len(data) > MAX_BODY_BYTES:
-                    raise RefusedError(413, "too_large", f"a body has at most {MAX_BODY_BYTES} bytes")
-    except TimeoutError:
-        raise RefusedError(408, "timeout", f"the body did not come within {BODY_SECONDS:g} seconds") from None
-    try:
-        return msgspec.json.decode(data or b"{}", type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RefusedError(400, "body", str(error)) from None
+    def _changed(self, event: str, what: Any) -> None:
+        """It counts from the next batch on, and pages that are open hear of it."""
+        self.control.note_change()
+        self.control.view.hub.publish(event, what)
 
 
 def _say(code: int, what: str) -> Callable[[Request, Exception], Response]:

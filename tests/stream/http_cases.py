@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from netclust.stream.console.view import View
 from netclust.stream.store import Store
 
 TOKEN = "correct horse battery staple"  # noqa: S105
@@ -19,6 +20,7 @@ class FakeControl:
 
     def __init__(self, store: Store, token: str = TOKEN) -> None:
         self.store = store
+        self.view = View(store)
         self.token = token
         self.fine = True
         self.changes = 0

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from http_cases import TOKEN, FakeControl, certificate
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from netclust.errors import InputError
 from netclust.stream import http_server
-from netclust.stream.http_api import MAX_BODY_BYTES, make_app
+from netclust.stream.http_api import make_app
 from netclust.stream.http_guard import parse_listen
+from netclust.stream.http_operations import MAX_BODY_BYTES
 from netclust.stream.http_server import HttpServer, serve
 from netclust.stream.store import Store
 
@@ -209,7 +217,7 @@ def test_silent_and_dripping_clients_keep_others_out(control: FakeControl, monke
 
 
 def test_a_body_that_never_comes_is_waited_for(control: FakeControl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("netclust.stream.http_api.BODY_SECONDS", 0.2)
+    monkeypatch.setattr("netclust.stream.http_operations.BODY_SECONDS", 0.2)
     server = serve(make_app(control), "127.0.0.1:0")
     try:
         with raw(server) as connection:
@@ -247,3 +255,177 @@ def test_requests_are_logged(server: HttpServer, caplog: pytest.LogCaptureFixtur
     with caplog.at_level(logging.INFO):
         get(server)
     assert [record for record in caplog.records if record.name.startswith("uvicorn")] == []
+
+
+# Answers without end
+
+
+class Events:
+    """An application with an endless answer that does not end when told, and with one that has an end."""
+
+    def __init__(self, part: bytes = b"data: x\n\n", pause: float = 0.05) -> None:
+        self.part, self.pause = part, pause
+        self.open = 0
+        self.app = Starlette(routes=[Route("/events", self.events), Route("/healthz", self.health)])
+
+    async def health(self, request: Request) -> Response:
+        return Response(b"fine")
+
+    async def events(self, request: Request) -> Response:
+        async def parts() -> AsyncIterator[bytes]:
+            self.open += 1
+            try:
+                while True:
+                    yield self.part
+                    await asyncio.sleep(self.pause)
+            finally:
+                self.open -= 1
+
+        request.scope["netclust.endless"] = True
+        return StreamingResponse(parts(), media_type="text/event-stream")
+
+    async def deaf(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The same by hand: hears nothing of a peer that has gone."""
+        scope["netclust.endless"] = True
+        self.open += 1
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            while True:
+                await send({"type": "http.response.body", "body": self.part, "more_body": True})
+                await asyncio.sleep(self.pause)
+        finally:
+            self.open -= 1
+
+
+def listen(server: HttpServer, cert: str = "") -> socket.socket:
+    """A client of events that has its first ones."""
+    connection = raw(server)
+    if cert:
+        connection = ssl.create_default_context(cafile=cert).wrap_socket(connection, server_hostname="127.0.0.1")
+    connection.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert connection.recv(4096).startswith(b"HTTP/1.1 200")
+    return connection
+
+
+def eventually(done: Any, seconds: float = 20.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while not done() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return bool(done())
+
+
+def test_an_endless_answer_is_cut_off_as_one_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, seconds in (("HEADER_SECONDS", 0.1), ("ANSWER_SECONDS", 0.2), ("DRAIN_SECONDS", 0.4)):
+        monkeypatch.setattr(http_server, name, seconds)
+    server = serve(Events().app, "127.0.0.1:0")
+    with listen(server) as connection:
+        until = time.monotonic() + 1.5
+        while time.monotonic() < until:
+            assert connection.recv(4096)
+    assert server.stop()
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_peer_that_takes_no_events_holds_them_for_ever(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tls: bool
+) -> None:
+    monkeypatch.setattr(http_server, "HEADER_SECONDS", 0.4)
+    monkeypatch.setattr(http_server, "DRAIN_SECONDS", 0.5)
+    monkeypatch.delattr(socket, "TCP_USER_TIMEOUT", raising=False)  # or the kernel closes it before us
+    events = Events(part=b"x" * 65_536, pause=0.0)
+    cert, key = certificate(tmp_path) if tls else ("", "")
+    server = serve(events.app, "127.0.0.1:0", tls_cert=str(cert), tls_key=str(key))
+    with listen(server, str(cert)):
+        assert eventually(lambda: events.open == 1)
+        assert eventually(lambda: events.open == 0)
+    assert server.stop()
+
+
+def test_a_peer_that_sleeps_is_kept_for_a_quarter_of_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not hasattr(socket, "TCP_USER_TIMEOUT"):
+        pytest.skip("only Linux can be asked")
+    set_options: list[int] = []
+
+    class Seen(http_server.BoundedConnection):
+        def _look_now(self) -> None:
+            super()._look_now()
+            own = self.transport.get_extra_info("socket")
+            set_options.append(own.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT))
+
+    monkeypatch.setattr(http_server, "HEADER_SECONDS", 0.4)
+    monkeypatch.setattr(http_server, "BoundedConnection", Seen)
+    server = serve(Events().app, "127.0.0.1:0")
+    with listen(server):
+        assert eventually(lambda: 20_000 in set_options)
+    assert server.stop()
+
+
+def test_listeners_to_events_keep_others_out(control: FakeControl) -> None:
+    server = serve(Events().app, "127.0.0.1:0")
+    streams = [listen(server) for _ in range(32)]
+    idle = [raw(server) for _ in range(60)]
+    assert get(server).status_code == 200
+    for connection in streams + idle:
+        connection.close()
+    assert server.stop()
+
+
+@pytest.mark.parametrize("tls", [False, True])
+@pytest.mark.parametrize("deaf", [False, True])
+def test_listeners_to_events_hold_up_a_stop(
+    deaf: bool, tls: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    events = Events()
+    app: ASGIApp = events.deaf if deaf else events.app
+    cert, key = certificate(tmp_path) if tls else ("", "")
+    server = serve(app, "127.0.0.1:0", tls_cert=str(cert), tls_key=str(key))
+    streams = [listen(server, str(cert)) for _ in range(5)]
+    listen(server, str(cert)).close()  # one has gone: who is deaf has not heard
+    logs = logging.StreamHandler()
+    logging.getLogger().addHandler(logs)
+    try:
+        begin = time.monotonic()
+        assert server.stop()
+        assert time.monotonic() - begin < http_server.STOP_SECONDS - 0.5
+    finally:
+        logging.getLogger().removeHandler(logs)
+    assert events.open == 0
+    for connection in streams:
+        with contextlib.suppress(ssl.SSLError):  # cut off, not ended
+            _all(connection)
+        connection.close()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_peer_that_takes_no_answer_holds_up_a_stop(capfd: pytest.CaptureFixture[str]) -> None:
+    async def large(scope: Scope, receive: Receive, send: Send) -> None:
+        await Response(bytes(32 << 20))(scope, receive, send)
+
+    server = serve(large, "127.0.0.1:0")
+    with raw(server) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 200")
+        begin = time.monotonic()
+        assert server.stop()
+        assert time.monotonic() - begin < http_server.STOP_SECONDS - 0.5
+    assert capfd.readouterr() == ("", "")
+
+
+def test_events_that_end_when_told_are_cut_off(capfd: pytest.CaptureFixture[str]) -> None:
+    async def polite(scope: Scope, receive: Receive, send: Send) -> None:
+        async def parts() -> AsyncIterator[bytes]:
+            yield b"event: hello\n\n"
+            while not server._server.should_exit:
+                await asyncio.sleep(0.02)
+            yield b"event: bye\n\n"
+
+        scope["netclust.endless"] = True
+        await StreamingResponse(parts())(scope, receive, send)
+
+    server = serve(polite, "127.0.0.1:0")
+    with listen(server) as connection:
+        begin = time.monotonic()
+        assert server.stop()
+        assert time.monotonic() - begin < 1.0
+        assert b"event: bye" in _all(connection)
+    assert capfd.readouterr() == ("", "")
