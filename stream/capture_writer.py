@@ -49,7 +49,10 @@ def write_capture(
 
 
 class CaptureWriter:
-    """A capture that is written block by block. A pcap file has one link type, a pcapng file one interface for each."""
+    """A capture that is written block by block. A pcap file has one link type, a pcapng file one interface for each.
+
+    With `file` it is written there and left open; the path is then a name for messages.
+    """
 
     def __init__(
         self,
@@ -58,6 +61,7 @@ class CaptureWriter:
         format: Literal["pcap", "pcapng"] = "pcap",  # noqa: A002
         nano: bool = True,
         snaplen: int = MAX_PACKET_BYTES,
+        file: BinaryIO | None = None,
     ) -> None:
         if not 0 < snaplen <= MAX_PACKET_BYTES:
             raise InputError(f"{path}: a snap length of {snaplen}, it must be between 1 and {MAX_PACKET_BYTES}")
@@ -68,8 +72,9 @@ class CaptureWriter:
         self._snaplen = snaplen
         self._interfaces: dict[int, int] = {}  # of link types
         self._out = np.empty(_BUFFER_BYTES, np.uint8)
+        self._given = file is not None
         try:
-            self._file: BinaryIO = open(path, "wb")  # noqa: SIM115 (see close)
+            self._file: BinaryIO = file or open(path, "wb")  # noqa: SIM115 (see close)
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from None
         if self._pcapng:
@@ -106,7 +111,8 @@ class CaptureWriter:
             return
         if not self._pcapng and not self._interfaces:
             self._declare(np.ones(1, np.int32))
-        self._file.close()
+        if not self._given:
+            self._file.close()
 
     def __enter__(self) -> CaptureWriter:
         """Itself: `with` closes it."""

@@ -192,6 +192,16 @@ class Telemetry:
             raise ValueError(f"{doc.name} is a {doc.type} with labels {doc.labels}")
         return _checked(doc, tuple(labels[label] for label in doc.labels))
 
+    def value(self, name: str, **labels: str) -> float:
+        """A number that was set or counted here; `name` is without the prefix."""
+        with self._lock:
+            return self._values.get((PREFIX + name, tuple(labels.values())), 0.0)
+
+    def checkpoint_age(self) -> float:
+        """Seconds since the last checkpoint, or since the start."""
+        with self._lock:
+            return time.monotonic() - self._checkpoint_at
+
     def set_model(self, fingerprint: str, schema: str, *, generation: int, references: int) -> None:
         """The model in use; the one before is no longer shown."""
         series = self._series("model_info", {"fingerprint": fingerprint[:12], "schema": schema[:32]}, "gauge")

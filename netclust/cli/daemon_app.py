@@ -84,7 +84,15 @@ def watch(
     ] = None,
     bpf: Annotated[str, typer.Option("--filter", help="For an interface: a capture filter, as tcpdump has them.")] = "",
     json: Annotated[str, typer.Option(help="Also append alerts to this file, a line of JSON each.")] = "",
-    http: Annotated[str, typer.Option(help="Also serve metrics at HOST:PORT.")] = "",
+    http: Annotated[str, typer.Option(help="Also serve metrics and the console at HOST:PORT.")] = "",
+    console: Annotated[
+        bool,
+        typer.Option("--console", help="Serve the console, print its address, and go on until Ctrl-C."),
+    ] = False,
+    pace: Annotated[
+        float,
+        typer.Option(min=0, help="Of a file: as fast as it happened, times this; 0: as fast as it can be read."),
+    ] = 0.0,
     seconds: Annotated[float | None, typer.Option("--for", min=0, help="Stop after so many seconds.")] = None,
     state_dir: Annotated[str, typer.Option(help="Keep what was learned here, and go on from it the next time.")] = "",
 ) -> None:
@@ -93,9 +101,9 @@ def watch(
 
     configured = watching.configured(
         source, kind=kind.value if kind else "", follow=follow, model=model, schema=schema, warmup=warmup, bpf=bpf,
-        json=json, http=http, state=state_dir,
+        json=json, http=http, state=state_dir, pace=pace, console=console,
     )  # fmt: skip
-    raise typer.Exit(watching.run(configured, seconds, keep=bool(state_dir)))
+    raise typer.Exit(watching.run(configured, seconds, keep=bool(state_dir), console=console))
 
 
 @app.command()

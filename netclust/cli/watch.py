@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
+import socket
+import sys
 import tempfile
 import threading
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -15,9 +19,11 @@ from netclust.cli.run import obey_signals
 from netclust.datasets.opening import STDIN, peek_bytes
 from netclust.errors import InputError
 from netclust.stream.capture_files import is_capture
-from netclust.stream.daemon.config import Config, SourceConfig, SourceKind, named
+from netclust.stream.daemon.build import read_token
+from netclust.stream.daemon.config import Config, HttpConfig, SourceConfig, SourceKind, named
 from netclust.stream.daemon.logs import Log
 from netclust.stream.daemon.service import Daemon
+from netclust.stream.http_guard import parse_listen
 
 _PEEKED = 4096
 WARMUP_RECORDS = 4000
@@ -58,6 +64,8 @@ def configured(
     json: str,
     http: str,
     state: str,
+    pace: float = 0.0,
+    console: bool = False,
 ) -> Config:
     """The configuration that a command line stands for."""
     found: SourceKind = kind_of(given) if not kind else msgspec.convert(kind, SourceKind)
@@ -68,28 +76,64 @@ def configured(
         follow=follow,
         bpf=bpf,
         schema_=schema,
+        pace=pace,
     )
-    raw = {
+    state = state or temporary_state()  # made once it is known that there is something to watch
+    raw: dict[str, Any] = {
         "source": [msgspec.to_builtins(source)],
         "sink": [{"kind": "terminal"}, *([{"kind": "jsonl", "path": json}] if json else [])],
         "model": {"path": model},
-        "http": {"listen": http},
-        "daemon": {"state_dir": state or temporary_state()},  # made once it is known that there is something to watch
+        "http": {"listen": http or (free_listen() if console else "")},
+        "daemon": {"state_dir": state},
         "log": {"level": "warning"},
     }
+    if console:
+        raw["http"]["token_file"] = make_token(state)
     records = WARMUP_RECORDS if warmup is None else warmup
     raw["warmup"] = {"records": records, "references": max(records // 2, 2)}
     return named(msgspec.convert(raw, Config), "command line")
 
 
-def run(config: Config, seconds: float | None, keep: bool) -> int:
-    """Watch until the source ends, the time is over, or somebody presses Ctrl-C; then sum up."""
+def free_listen() -> str:
+    """Where the console is served: the usual place, or any other port if it is taken."""
+    usual = HttpConfig().listen
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(parse_listen(usual))
+        except OSError:
+            return f"{parse_listen(usual)[0]}:0"
+    return usual
+
+
+def make_token(state: str) -> str:
+    """The file of the token that answers need; one of an earlier watch stays."""
+    path = Path(state, "token")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                file.write(secrets.token_urlsafe(24) + "\n")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}: choose another --state-dir") from None
+    return str(path)
+
+
+def run(config: Config, seconds: float | None, keep: bool, console: bool = False) -> int:
+    """Watch until the source ends, the time is over, or somebody presses Ctrl-C; then sum up.
+
+    With a console it goes on when the source has ended: people look at what there was, and answer.
+    """
     daemon = Daemon(config, log=Log(config.log.format, config.log.level))
     daemon.closes_alerts = not keep
+    daemon.lingers = console
     timer = None if seconds is None else threading.Timer(seconds, daemon.stop)
     try:
         obey_signals(daemon)
         daemon.open()
+        if console:
+            say(f"console: {daemon.address}/#token={read_token(config)}  (Ctrl-C ends it)")
+            sys.stdout.flush()
         if timer is not None:
             timer.daemon = True
             timer.start()
@@ -100,6 +144,8 @@ def run(config: Config, seconds: float | None, keep: bool) -> int:
         if not keep:
             shutil.rmtree(config.daemon.state_dir, ignore_errors=True)
     sum_up(daemon)
+    if console and not keep:
+        note("answers are gone with it: --state-dir DIR keeps them, and what was learned")
     refuse_garbage(daemon)
     return code
 

@@ -69,13 +69,25 @@ def schema_of(source: SourceConfig, model: Model) -> Schema:
 def build_source(config: SourceConfig, model: Model) -> Source:
     """A source, not yet opened."""
     schema = schema_of(config, model)
+    source: Source
     if config.kind in _PACKETS:
         from netclust.stream.sources.captures import open_packet_source
 
-        return open_packet_source(config, schema)
-    from netclust.stream.sources.records import open_text_source
+        source = open_packet_source(config, schema)
+    else:
+        from netclust.stream.sources.records import open_text_source
 
-    return open_text_source(config, schema)
+        source = open_text_source(config, schema)
+    if not config.pace:
+        return source
+    if config.pace < 0 or config.follow or not source.replayable:
+        given = config.path or ", ".join(config.interfaces)
+        raise InputError(
+            f"source {config.name}: pace ({config.pace:g}) is for files that are complete, not for {given}"
+        )
+    from netclust.stream.sources.paced import PacedSource
+
+    return PacedSource(source, config.pace)
 
 
 def build_sinks(config: Config) -> list[Sink]:

@@ -44,6 +44,7 @@ class SourceConfig(_Section, frozen=True, kw_only=True, rename={"schema_": "sche
     schema_: str = ""  # of records: "kdd", or a TOML file; default: the model's
     max_flows: int = 131_072
     max_writers: int = 64  # of a socket
+    pace: float = 0.0  # of files: as fast as it happened, times this; 0: as fast as it can be read
 
 
 class ModelConfig(_Section, frozen=True, kw_only=True):

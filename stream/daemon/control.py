@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from netclust._version import __version__
+from netclust.stream.console.view import View
 from netclust.stream.daemon.measures import trouble_of
 from netclust.stream.store import Store
 
@@ -20,8 +21,9 @@ RELOAD_SECONDS = 60.0
 class DaemonControl:
     """See netclust.stream.http_api.Control."""
 
-    def __init__(self, daemon: Daemon, store: Store, token: str) -> None:
+    def __init__(self, daemon: Daemon, store: Store, view: View, token: str) -> None:
         self._daemon = daemon
+        self.view = view
         self.store = store
         self.token = token
         self._lock = threading.Lock()

@@ -23,12 +23,10 @@ import time
 from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from netclust.stream.sources.base import Arrival, Context, Source
+from netclust.stream.sources.base import Arrival, Source, part_of
 
 SLICE_RECORDS = 2048
 """Longer arrivals are cut: the last record of one waits for the first."""
@@ -191,18 +189,7 @@ def _slices(arrival: Arrival) -> list[Arrival]:
     n = len(arrival.table)
     if n <= SLICE_RECORDS:
         return [arrival]
-    parts = []
-    for begin in range(0, n, SLICE_RECORDS):
-        end = min(begin + SLICE_RECORDS, n)
-        context = None if arrival.context is None else partial(_context_from, arrival.context, begin)
-        state = arrival.state if end == n else None
-        now = arrival.now if end == n else int(arrival.table.time[begin:end].max(initial=-1))
-        parts.append(Arrival(arrival.table[begin:end], state, arrival.received, now, context))
-    return parts
-
-
-def _context_from(whole: Context, begin: int, rows: NDArray[np.int64]) -> dict[str, NDArray[np.object_]]:
-    return whole(rows + begin)
+    return [part_of(arrival, begin, min(begin + SLICE_RECORDS, n)) for begin in range(0, n, SLICE_RECORDS)]
 
 
 def _emptied(arrival: Arrival) -> Arrival:

@@ -33,13 +33,15 @@ from netclust.stream.daemon.privileges import DEFAULT_USER, drop_root
 from netclust.stream.daemon.queues import Inbox
 from netclust.stream.daemon.reloading import Reloader
 from netclust.stream.daemon.resuming import detector_of, numbers_of, state_of
+from netclust.stream.daemon.viewing import Viewing
 from netclust.stream.daemon.warming import leaving_cache, load_kernels
-from netclust.stream.detector import Outcome, verdict_lines
+from netclust.stream.detector import Outcome
 from netclust.stream.sinks.base import Sink
 from netclust.stream.sinks.store_sink import StoreSink
-from netclust.stream.sources.base import Arrival, Source
+from netclust.stream.sources.base import Arrival, Source, empty_table
 from netclust.stream.store import Store, StoreCorruptError, move_aside
 from netclust.stream.telemetry import Telemetry
+from netclust.stream.verdict_lines import verdict_lines
 
 Phase = Literal["starting", "running", "stopping", "stopped"]
 
@@ -69,6 +71,7 @@ class Daemon:
         self.phase: Phase = "starting"
         self.came_round = time.monotonic()
         self.folder = build.state_dir(config)
+        self.address = ""  # where it listens, once it does
         self._given_sources = sources
         self._given_sinks = list(sinks)
         self._stop = threading.Event()
@@ -81,6 +84,8 @@ class Daemon:
         self._lines_told: dict[str, int] = {}
         self._drift_counted: dict[str, int] = {}
         self.closes_alerts = False  # also when it is told to stop: nobody will go on with them
+        self.lingers = False  # goes on to show what there was, and to take answers, when its sources have ended
+        self._lingering = False
         self._told_tick = 0
         self._stopping_since = 0.0
         self._undo = contextlib.ExitStack()  # what is open, should the rest of it fail to
@@ -125,6 +130,8 @@ class Daemon:
         measure(self.telemetry, self.config, self.inbox, self.detector, self.folder, lambda: self.phase == "running")
         # Before rights are given up: the cache may be root's.
         load_kernels(self.config, self.detector.model, warming=self.detector.warming)
+        self.viewing = Viewing(self)
+        self.viewing.restore()
         self._open_http()
         self._drop_rights()
         self.checkpointer = Checkpointer(
@@ -197,7 +204,7 @@ class Daemon:
         return [lane.source for lane in self.inbox.lanes]
 
     def _open_http(self) -> None:
-        self.control = DaemonControl(self, self.store, build.read_token(self.config))
+        self.control = DaemonControl(self, self.store, self.viewing.view, build.read_token(self.config))
         http = self.config.http
         if http.listen:
             from netclust.stream.http_api import make_app
@@ -206,6 +213,8 @@ class Daemon:
             app = make_app(self.control, listen=http.listen)
             server = serve(app, http.listen, tls_cert=http.tls_cert, tls_key=http.tls_key)
             self._undo.callback(server.stop)
+            self._undo.callback(self.viewing.view.hub.close)
+            self.address = server.url
             self.log.info("listens", address=http.listen, changes="with the token" if self.control.token else "none")
 
     def _drop_rights(self) -> None:
@@ -248,13 +257,24 @@ class Daemon:
             if got is not None:
                 self._take(*got)
             elif self.inbox.finished:
-                break
+                if not self.lingers or self._stop.is_set():
+                    break
+                self._linger()
             if deadline is not None and time.monotonic() > deadline:
                 self.log.error("not drained in time: what is left is read again after a restart where it can be")
                 self.inbox.abandon()
                 break
             self.checkpointer.progress(self._cut)
         return self._end(stopped=deadline is not None, began=self._stopping_since or time.monotonic())
+
+    def _linger(self) -> None:
+        """The sources have ended: what was held back is told, and answers count although no batch comes."""
+        if not self._lingering:
+            self._lingering = True
+            self.log.warning("everything has been read: what there was is shown until it is stopped")
+            self.tell(self.detector.tell_held())
+        for outcome in self.detector.take(0, Arrival(empty_table(self.detector.model.encoding.schema), None, 0.0)):
+            self._deliver(outcome, 0.0)
 
     def _take(self, number: int, arrival: Arrival) -> None:
         began = time.perf_counter()
@@ -289,9 +309,11 @@ class Daemon:
 
     def _deliver(self, outcome: Outcome, seconds: float) -> None:
         if outcome.results:
-            self.decisions.done(outcome.results)
+            for row in self.decisions.done(outcome.results):
+                self.viewing.view.hub.publish("label", row)
         if len(outcome.batch):
             latency = time.monotonic() - outcome.arrival.received
+            self.viewing.observe(outcome, latency)
             self.telemetry.observe_batch(outcome.verdicts, np.full(len(outcome.batch), latency), seconds)
             if self.outputs.verdicts is not None:
                 self.outputs.verdicts.write(verdict_lines(outcome, self.config.verdicts.which))
@@ -303,6 +325,7 @@ class Daemon:
             if isinstance(event, Notice):
                 self.log.info(event.message, **event.facts)
         self.outputs.submit(events)
+        self.viewing.tell(events)
 
     def _house(self) -> None:
         """What is to be done between batches."""
@@ -313,6 +336,7 @@ class Daemon:
             self.outputs.reopen()
             self.log.info("logs reopened")
         self.reloader.progress()
+        self.viewing.progress(self.clerk.do)
         if time.monotonic() - self._beat > HEARTBEAT_SECONDS:
             self._beat = time.monotonic()
             self._heartbeat()
@@ -458,6 +482,7 @@ class Daemon:
         self.outputs.close(left())
         self.phase = "stopped"
         self._note(running=False)
+        self.viewing.save(self.clerk.do)
         self._undo.close()
         self.log.info("stopped", records=self.detector.linker.tick)
         failed = [lane for lane in self.inbox.lanes if lane.failure is not None]

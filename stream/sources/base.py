@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -154,6 +155,18 @@ class MemorySource:
     def _arrival(self, table: Table) -> Arrival:
         now = int(table.time.max(initial=-1))
         return Arrival(table, SourceState({"tables": self._at, "seq": self._seq}), time.monotonic(), now)
+
+
+def part_of(arrival: Arrival, begin: int, end: int) -> Arrival:
+    """Some records of an arrival; the state belongs to the last."""
+    last = end == len(arrival.table)
+    context = None if arrival.context is None else partial(_context_from, arrival.context, begin)
+    now = arrival.now if last else int(arrival.table.time[begin:end].max(initial=-1))
+    return Arrival(arrival.table[begin:end], arrival.state if last else None, arrival.received, now, context)
+
+
+def _context_from(whole: Context, begin: int, rows: NDArray[np.int64]) -> dict[str, NDArray[np.object_]]:
+    return whole(rows + begin)
 
 
 def numbered(table: Table, first: int) -> Table:

@@ -1,0 +1,1 @@
+"""The web console: what the pages show, made from the store, the alerts and the captures."""
