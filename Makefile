@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 READY   = $(VENV)/.ready
 
-.PHONY: clustering coreference demo demo-nsl-kdd models quiet soak test test-long check docs format bench captures reproduce lock smoke clean
+.PHONY: clustering console console-bench console-pictures coreference demo demo-nsl-kdd models quiet soak test test-long check docs format bench captures reproduce lock smoke clean
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "netclust needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..."; exit 2; }
@@ -14,6 +14,10 @@ $(READY): pyproject.toml constraints.txt
 
 demo: $(READY)
 	@BIN=$(BIN) sh examples/demo.sh
+
+# The simulated day in a browser, until stopped; its address is printed.
+console: $(READY)
+	@BIN=$(BIN) sh examples/console.sh
 
 demo-nsl-kdd: $(READY)
 	@BIN=$(BIN) sh examples/demo-nsl-kdd.sh
@@ -60,6 +64,12 @@ captures: $(READY)
 models: $(READY)
 	SOURCE_DATE_EPOCH=1704067200 $(BIN)/python -m netclust.models.shipped netclust/shipped \
 	  --data '$(or $(NETCLUST_DATA),../shared/datasets)'
+
+# What the console costs and how it feels at 20,000 records a second (a quarter of an hour), and its pictures.
+console-bench: $(READY)
+	$(BIN)/python benchmarks/console.py
+console-pictures: $(READY)
+	$(BIN)/python benchmarks/console_pictures.py
 
 # Alerts on benign captures, attack captures and a simulated week; and an hour at twice the rated input.
 quiet: $(READY)

@@ -209,8 +209,10 @@ class Fed:
     phases: list[dict[str, Any]]
 
 
-def feed(port: int, pools: Mapping[str, Path], plan: Sequence[Phase], writers: int = 3) -> Fed:
-    """Feed from the other core until the plan is done."""
+def start_feeder(
+    port: int, pools: Mapping[str, Path], plan: Sequence[Phase], writers: int = 3
+) -> subprocess.Popen[str]:
+    """Begin to feed from the other core."""
     order = {"port": port, "writers": writers, "pools": {n: str(p) for n, p in pools.items()}, "plan": plan}
     command = [
         *pinned(OTHER_CORE),
@@ -218,8 +220,14 @@ def feed(port: int, pools: Mapping[str, Path], plan: Sequence[Phase], writers: i
         str(Path(__file__).with_name("load_feeder.py")),
         json.dumps(order),
     ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
-        put_first(process.pid)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    put_first(process.pid)
+    return process
+
+
+def feed(port: int, pools: Mapping[str, Path], plan: Sequence[Phase], writers: int = 3) -> Fed:
+    """Feed until the plan is done."""
+    with start_feeder(port, pools, plan, writers) as process:
         said = process.communicate()[0].splitlines()
     if process.returncode:
         raise RuntimeError(f"the feeder ended with {process.returncode}")

@@ -25,3 +25,4 @@ echo "5. The same day as the daemon sees it, without any training of ours: the s
 grep "high" demo/watch.txt | grep "closed" | head -5
 tail -n 1 demo/watch.txt
 echo "All of it is in demo/watch.txt; live: sudo $netclust watch INTERFACE."
+echo "To look at this day in a browser, and to answer its alerts: make console (or $netclust watch demo/today.pcap --console)."
