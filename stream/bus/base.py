@@ -1,0 +1,153 @@
+"""What a bus is: lanes, each an ordered log of messages that can be read again from any position.
+
+A topic has P lanes, one a partition of the linker: a record is written to the lane that its key's hash chooses. What a
+shard does depends on the order within one lane alone, so a shard that is stopped and resumed elsewhere, from the same
+position, says the same again.
+
+>>> bus = MemoryBus()
+>>> writer = bus.writer("records", 2)
+>>> writer.send([Outgoing(lane=1, number=1, body=b"hello")])
+>>> writer.last(1), writer.last(0)
+(1, 0)
+>>> reader = bus.reader("records", 1)
+>>> [(m.position, m.body) for m in reader.take(0.0, 10)]
+[('1', b'hello')]
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from netclust.errors import InputError
+
+__all__ = ["BusError", "Incoming", "LaneReader", "LaneWriter", "MemoryBus", "Outgoing"]
+
+
+class BusError(Exception):
+    """The bus could not be reached, or did not acknowledge, now: the same call may work later."""
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """A message of a lane. To go on behind it after a restart: `open(position)`."""
+
+    position: str
+    body: bytes
+    number: int = 0  # as its writer numbered it; 0: not numbered (written by others)
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A message for a lane, numbered from 1 by its writer, so that what was sent twice can be told."""
+
+    lane: int
+    number: int
+    body: bytes
+
+
+class LaneReader(Protocol):
+    """Reads one lane in order. Nothing is acknowledged to the bus: positions are the reader's own to keep."""
+
+    def open(self, position: str | None) -> None:
+        """Begin behind a position; None: with the oldest message that the bus still has. BusError, InputError."""
+        ...
+
+    def take(self, timeout: float, most: int) -> list[Incoming]:
+        """The next messages, at most so many; [] if none came in so many seconds. BusError."""
+        ...
+
+    def close(self) -> None:
+        """Let go."""
+        ...
+
+
+class LaneWriter(Protocol):
+    """Writes to the lanes of one topic. Called from one thread only."""
+
+    def open(self) -> None:
+        """Reach the bus; make the topic where that is ours to do. BusError, InputError."""
+        ...
+
+    def last(self, lane: int) -> int:
+        """The number of the newest message of a lane, 0 if there is none: what need not be sent again. BusError."""
+        ...
+
+    def send(self, messages: Sequence[Outgoing]) -> None:
+        """Returns once all are acknowledged, in order within a lane; BusError: some may not have been."""
+        ...
+
+    def close(self) -> None:
+        """Let go."""
+        ...
+
+
+class MemoryBus:
+    """Lanes in memory, for tests and embedding. `down` makes every call fail."""
+
+    def __init__(self) -> None:
+        self.lanes: dict[tuple[str, int], list[Incoming]] = {}
+        self.down = False
+        self.changed = threading.Condition()
+
+    def reader(self, topic: str, lane: int) -> LaneReader:
+        """Reads a lane."""
+        return _MemoryReader(self, topic, lane)
+
+    def writer(self, topic: str, lanes: int) -> LaneWriter:
+        """Writes to a topic."""
+        return _MemoryWriter(self, topic, lanes)
+
+    def lane(self, topic: str, lane: int) -> list[Incoming]:
+        """All messages of a lane."""
+        if self.down:
+            raise BusError("memory bus: told to be down")
+        return self.lanes.setdefault((topic, lane), [])
+
+
+class _MemoryReader:
+    def __init__(self, bus: MemoryBus, topic: str, lane: int) -> None:
+        self._bus, self._topic, self._lane, self._at = bus, topic, lane, 0
+
+    def open(self, position: str | None) -> None:
+        if position is not None and not position.isdigit():
+            raise InputError(f"memory bus: {position[:40]!r} is no position")
+        self._at = int(position or 0)
+
+    def take(self, timeout: float, most: int) -> list[Incoming]:
+        with self._bus.changed:
+            messages = self._bus.lane(self._topic, self._lane)
+            if len(messages) <= self._at:
+                self._bus.changed.wait(timeout)
+            taken = messages[self._at : self._at + most]
+            self._at += len(taken)
+            return taken
+
+    def close(self) -> None:
+        pass
+
+
+class _MemoryWriter:
+    def __init__(self, bus: MemoryBus, topic: str, lanes: int) -> None:
+        self._bus, self._topic, self._lanes = bus, topic, lanes
+
+    def open(self) -> None:
+        self._bus.lane(self._topic, 0)
+
+    def last(self, lane: int) -> int:
+        messages = self._bus.lane(self._topic, lane)
+        return messages[-1].number if messages else 0
+
+    def send(self, messages: Sequence[Outgoing]) -> None:
+        with self._bus.changed:
+            for message in messages:
+                if not 0 <= message.lane < self._lanes:
+                    raise InputError(f"memory bus: topic {self._topic} has {self._lanes} lanes, not {message.lane + 1}")
+                lane = self._bus.lane(self._topic, message.lane)
+                lane.append(Incoming(str(len(lane) + 1), message.body, message.number))
+            self._bus.changed.notify_all()
+
+    def close(self) -> None:
+        pass
