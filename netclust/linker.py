@@ -52,6 +52,7 @@ class LinkerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     Records mature in order of arrival (one with a time in the future holds up those behind it until it leaves), those
     without a time never, and none whose cluster is not normal or no longer summarised.
     At most `max_events` label events are remembered: older ones stay in force and can no longer be undone.
+    `shard` (p, P): this linker is partition p of P that run apart, and numbers its novel clusters as such.
     """
 
     referent_window: int = 1000
@@ -63,6 +64,7 @@ class LinkerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     partitions: int = 1
     max_clusters: int = 65_536
     max_events: int = 1024
+    shard: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
@@ -81,6 +83,8 @@ class LinkerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             raise InputError("mature_after is a number of seconds, 0 or more")
         if not 0 <= self.mature_share <= 1:
             raise InputError("mature_share lies between 0 and 1")
+        if self.shard is not None and not (0 <= self.shard[0] < self.shard[1] <= 1 << 24 and self.partitions == 1):
+            raise InputError(f"shard (p, P) has p below P, and a shard is one partition; not {self.shard}")
 
     @property
     def kept(self) -> int:
@@ -242,6 +246,7 @@ class Linker:
 
     def _settings(self, p: int, *, keep: bool = True) -> kernels.Settings:
         c = self.config
+        number, count = (p, c.partitions) if c.shard is None else c.shard
         return kernels.Settings(
             referent_window=c.referent_window,
             gap=c.gap if c.referent_window else 0,
@@ -250,8 +255,8 @@ class Linker:
             mature_after=-1 if c.mature_after is None else int(c.mature_after * NANOSECONDS),
             mature_cap=c.mature_cap,
             classes=len(self.model.encoding.labels),
-            partitions=c.partitions,
-            partition=p,
+            partitions=count,
+            partition=number,
             keep=keep,
         )
 
