@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 READY   = $(VENV)/.ready
 
-.PHONY: clustering console console-bench console-pictures coreference demo demo-nsl-kdd models quiet soak test test-long check docs format bench captures reproduce lock smoke clean
+.PHONY: cluster-bench clustering console console-bench console-pictures coreference demo demo-nsl-kdd models quiet soak test test-long check docs format bench captures reproduce lock smoke clean
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "netclust needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..."; exit 2; }
@@ -70,6 +70,10 @@ console-bench: $(READY)
 	$(BIN)/python benchmarks/console.py
 console-pictures: $(READY)
 	$(BIN)/python benchmarks/console_pictures.py
+
+# The distributed engine with 1, 2 and 4 workers beside the detector in one process (some 5 minutes, needs redis-server).
+cluster-bench: $(READY)
+	$(BIN)/python benchmarks/cluster_scaling.py
 
 # Alerts on benign captures, attack captures and a simulated week; and an hour at twice the rated input.
 quiet: $(READY)

@@ -33,7 +33,8 @@ from netclust.kernels import link as kernels
 from netclust.kernels.score import LANES
 from netclust.labels import LabelTable
 from netclust.model import Model
-from netclust.state import MAX_NUMBER, NANOSECONDS, new_partition, new_references
+from netclust.searching import Search, Searching
+from netclust.state import MAX_NUMBER, NANOSECONDS, PartitionState, new_partition, new_references
 from netclust.verdicts import Verdicts
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def _check_feedback(feedback: str) -> None:
 class Linker:
     """A model at work on a stream. One call a batch; results do not depend on how the stream is cut into batches."""
 
-    def __init__(self, model: Model, config: LinkerConfig | None = None) -> None:
+    def __init__(self, model: Model, config: LinkerConfig | None = None, *, search: Search = "auto") -> None:
         self.model = model
         self.config = config or LinkerConfig()
         if self.config.partitions > 1 and model.encoding.schema.with_role("key") is None:
@@ -143,6 +144,7 @@ class Linker:
         self._parts = [
             new_partition(model, self.config.kept, self.config.max_clusters) for _ in range(self.config.partitions)
         ]
+        self.searching = Searching(search, model, self.config.kept, len(model.reference), self.config.partitions)
         self._acc = np.zeros(max(len(model.reference), self.config.referent_window) + LANES, np.float32)
         self._matches = np.zeros(len(model.encoding.widths), np.float32)
 
@@ -168,11 +170,7 @@ class Linker:
         for p, part in enumerate(self._parts):
             rows = np.flatnonzero(batch.key % count == p)
             found = Verdicts.empty(len(rows))
-            kernels.link_records(
-                np.arange(len(rows)), self.tick, self._records(batch[rows]), self.model.scorer, self._refs,
-                part.window, part.clusters, part.cursor, self._settings(p, keep=False), normal, self._acc,
-                self._matches, _links(found),
-            )  # fmt: skip
+            self._run(np.arange(len(rows)), self.tick, self._records(batch[rows]), p, part, normal, found, keep=False)
             for f in fields(Verdicts):
                 getattr(verdicts, f.name)[rows] = getattr(found, f.name)
         return verdicts
@@ -223,7 +221,6 @@ class Linker:
         collector: Collector | None,
     ) -> None:
         """Run the kernel over records start..stop, partition by partition, as far as the window's buffer has room."""
-        out = _links(verdicts)
         count = self.config.partitions
         rows = np.arange(start, stop, dtype=np.int64)
         of = (key[start:stop] % np.uint64(count)).astype(np.int64) if count > 1 else None
@@ -233,10 +230,7 @@ class Linker:
             at = 0
             while True:
                 room = part.make_room() if self.config.kept else len(index)
-                kernels.link_records(
-                    index[at : at + room], first, records, self.model.scorer, self._refs, part.window, part.clusters,
-                    part.cursor, self._settings(p), normal, self._acc, self._matches, out,
-                )  # fmt: skip
+                self._run(index[at : at + room], first, records, p, part, normal, verdicts)
                 if collector is not None:
                     end = int(part.cursor[kernels.END])
                     collector.gather(index[at : at + room], verdicts, self._refs, part.window, end)
@@ -244,7 +238,28 @@ class Linker:
                 if at >= len(index):
                     break
 
-    def _settings(self, p: int, *, keep: bool = True) -> kernels.Settings:
+    def _run(
+        self,
+        index: NDArray[np.int64],
+        first: int,
+        records: kernels.Records,
+        p: int,
+        part: PartitionState,
+        normal: NDArray[np.bool_],
+        verdicts: Verdicts,
+        *,
+        keep: bool = True,
+    ) -> None:
+        """Link some records of one partition."""
+        refs_groups, refs_search = self.searching.references(self._refs)
+        groups, search = self.searching.window(p, part)
+        kernels.link_records(
+            index, first, records, self.model.scorer, self._refs, refs_groups, part.window, groups,
+            self.searching.hunt, part.clusters, part.cursor, self._settings(p, keep, search, refs_search), normal, self._acc,
+            self._matches, _links(verdicts),
+        )  # fmt: skip
+
+    def _settings(self, p: int, keep: bool, search: int, refs_search: int) -> kernels.Settings:
         c = self.config
         number, count = (p, c.partitions) if c.shard is None else c.shard
         return kernels.Settings(
@@ -258,6 +273,8 @@ class Linker:
             partitions=count,
             partition=number,
             keep=keep,
+            search=search,
+            search_references=refs_search,
         )
 
     # Feedback
@@ -315,6 +332,7 @@ class Linker:
         if not due:
             return
         store = Store(self._refs, self._parts, self.labels.is_normal, maturing=self.config.mature_after is not None)
+        self.searching.changed()
         for event in sorted(due, key=lambda e: e.order):
             event.applied = True
             if event.scope != "undo":
@@ -386,11 +404,19 @@ class Linker:
         return self.freeze().pack()
 
     @classmethod
-    def restore(cls, model: Model, snapshot: bytes, where: str = "snapshot", base: bytes | None = None) -> Linker:
+    def restore(
+        cls,
+        model: Model,
+        snapshot: bytes,
+        where: str = "snapshot",
+        base: bytes | None = None,
+        *,
+        search: Search = "auto",
+    ) -> Linker:
         """Go on where a snapshot was taken, bit for bit, with the same model; one of changes needs its `base`."""
         from netclust.snapshot import thaw
 
-        return thaw(model, snapshot, where, base)
+        return thaw(model, snapshot, where, base, search)
 
     def adopt(self, model: Model, config: LinkerConfig | None = None) -> Linker:
         """A linker with another model that goes on counting where this one stands; this one must not be used again.

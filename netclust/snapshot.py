@@ -33,6 +33,7 @@ from netclust.kernels import link as kernels
 from netclust.kernels.score import unary_parts
 from netclust.linker import Linker, LinkerConfig
 from netclust.model import Model
+from netclust.searching import Search
 from netclust.state import MAX_NUMBER, Limits, join_partition, partition_arrays, restore_partition, restore_references
 
 KIND = "netclust.linker"
@@ -105,7 +106,7 @@ def freeze(linker: Linker, since: int | None = None) -> Frozen:
     return frozen
 
 
-def thaw(model: Model, snapshot: bytes, where: str, base: bytes | None) -> Linker:
+def thaw(model: Model, snapshot: bytes, where: str, base: bytes | None, search: Search = "auto") -> Linker:
     """A linker from a snapshot; see Linker.restore."""
     arrays, header = _unpack(snapshot, where)
     if header.model != model.fingerprint:
@@ -114,7 +115,7 @@ def thaw(model: Model, snapshot: bytes, where: str, base: bytes | None) -> Linke
         raise ModelError(f"{where}: does not hold {header.config.partitions} partitions")
     if header.since is not None:
         _complete(arrays, header, base, where)
-    linker = Linker(model, header.config)
+    linker = Linker(model, header.config, search=search)
     if header.labels[: len(linker.labels)] != linker.labels.names:
         raise ModelError(f"{where}: its labels are not the model's")
     for name in header.labels:
@@ -160,7 +161,7 @@ def _complete(arrays: Arrays, header: _Header, base: bytes | None, where: str) -
 
 def adopt(old: Linker, model: Model, config: LinkerConfig) -> Linker:
     """The linker of another model, with what the old one remembers; see Linker.adopt."""
-    linker = Linker(model, config)
+    linker = Linker(model, config, search=old.searching.search)
     linker.tick = old.tick
     if config != old.config or not _goes_on(old.model, model):
         counted = sum(int(part.cursor[kernels.PUSHED]) for part in old._parts)
@@ -176,6 +177,7 @@ def adopt(old: Linker, model: Model, config: LinkerConfig) -> Linker:
     for name in ("label", "side", "event"):
         getattr(linker._refs, name)[:known] = getattr(old._refs, name)
     linker._parts = old._parts
+    linker.searching.adopt(old.searching)
     for part in linker._parts:
         part.window = part.window._replace(unary=unary_parts(part.window.code, model.scorer))  # the old may be lent
     return linker

@@ -156,6 +156,7 @@ class Answers:
                 continue  # the linker has forgotten it: it stays in force on what is left of it
         for index in done.pins:
             linker._refs.side[index] = kernels.WITHHELD
+            linker.searching.changed()
         return Result(number=answer.number, from_tick=answer.from_tick, covered=covered, pinned=-len(done.pins))
 
 

@@ -56,7 +56,7 @@ EVENT_REASONS: Final = (
     "ring_freezes", "interface_down", "interface_removed", "interface_lost", "outgoing_copies", "late_records",
     "late_files", "clock_set_back", "clock_leaps", "packets_out_of_order", "ports_reused", "orphan_fragments",
     "wrong_fragments", "length_beyond_frame", "caplen_above_wirelen", "joined_files", "skipped_bytes",
-    "traffic_window_full", "rotated", "writers", "other_events", "other",
+    "traffic_window_full", "rotated", "writers", "other_events", "unreachable", "sent_twice", "other",
 )  # fmt: skip
 
 LABEL_VALUES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
@@ -76,8 +76,14 @@ LABEL_VALUES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("netclust_input_errors_total", "reason"): INPUT_REASONS,
     ("netclust_source_events_total", "reason"): EVENT_REASONS,
     ("netclust_sink_events_total", "result"): SINK_RESULTS,
+    ("netclust_ship_messages_total", "result"): SINK_RESULTS,
+    ("*", "shipped"): ("records", "verdicts"),
     ("netclust_checkpoints_total", "result"): ("ok", "failed"),
     ("netclust_reloads_total", "result"): ("ok", "failed"),
+    ("netclust_shard_records_dropped_total", "reason"): ("duplicates", "wrong_lane"),
+    ("netclust_bus_messages_total", "topic"): ("input", "verdicts", "events", "campaigns"),
+    ("netclust_bus_messages_total", "result"): ("read", "unreadable", "written", "skipped", "refused"),
+    ("netclust_bus_errors_total", "way"): ("in", "out"),
 }
 """The closed lists: what is in none of them is counted as "other", where there is one, and refused elsewhere."""
 
@@ -169,6 +175,20 @@ METRICS: Final[tuple[MetricDoc, ...]] = (
     _counter("sink_errors", "Deliveries that failed, each attempt.", "sink"),
     _gauge("sink_queue", "Events that wait in memory.", "sink"),
     _gauge("sink_spool_bytes", "Events that wait on disk.", "sink"),
+    # Shipping
+    _counter("ship_records", "Records, and verdicts, that the bus has acknowledged.", "shipped"),
+    _counter("ship_messages", "Messages of them by what became of them.", "shipped", "result"),
+    _counter("ship_records_skipped", "Records and verdicts that were not shipped, because packing them fell behind."),
+    _gauge("ship_down", "1 while the bus does not take what is shipped.", "shipped"),
+    _gauge("ship_queue", "Messages that wait in memory.", "shipped"),
+    _gauge("ship_spool_bytes", "Messages that wait on disk.", "shipped"),
+    # The distributed engine, each worker process its own
+    _gauge("shards", "Shards at work in this process."),
+    _gauge("shard_behind_seconds", "By how much the newest record that a shard has judged is older than now.", "shard"),
+    _counter("shard_records_dropped", "Records that were judged before, or came in another shard's lane.", "reason"),
+    _counter("bus_messages", "Messages of a topic. Skipped: written before; refused: too large.", "topic", "result"),
+    _counter("bus_errors", "Calls that the bus did not answer; each was tried again.", "way"),
+    _counter("bus_positions_lost", "Times that messages had been removed from the bus before they were read."),
 )  # fmt: skip
 """All of them; the order is that of /metrics. Beside these there are `process_*` and `python_info`."""
 

@@ -46,7 +46,7 @@ from netclust.verdicts import NORMAL, VERDICTS, VIAS, Verdicts
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
-__all__ = ["CONTENT_TYPE", "Telemetry"]
+__all__ = ["CONTENT_TYPE", "Sample", "Telemetry"]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 MAX_NAMES = 64
@@ -294,6 +294,10 @@ class Telemetry:
     def add_gauges(self, key: str, read: Gauges) -> None:
         """Ask for gauges without labels, by name without prefix: store_rows, store_bytes, feedback_pending, ..."""
         self._add(f"gauges {key}", lambda: [(name, (), value) for name, value in read().items()])
+
+    def add_samples(self, key: str, read: Callable[[], Iterable[Sample]]) -> None:
+        """Ask for whatever the metric table has: names without prefix, values of labels, numbers."""
+        self._add(f"samples {key}", read)
 
     def watch_folder(self, folder: Path) -> None:
         """Show how much room there is where the state is kept."""

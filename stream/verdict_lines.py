@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 import numpy as np
 
@@ -11,8 +13,11 @@ from netclust.verdicts import VERDICTS
 __all__ = ["verdict_lines"]
 
 
-def verdict_lines(outcome: Outcome, which: str) -> bytes:
-    """A line of JSON a record: what was said of it. `which`: all records, or the anomalous ones."""
+def verdict_lines(outcome: Outcome, which: str, origin: Mapping[int, Mapping[str, str]] | None = None) -> bytes:
+    """A line of JSON a record: what was said of it. `which`: all records, or the anomalous ones.
+
+    `origin`: what else is said of records of a source, by its number.
+    """
     verdicts, batch = outcome.verdicts, outcome.batch
     rows = np.arange(len(batch)) if which == "all" else np.flatnonzero(verdicts.anomalous)
     if not len(rows):
@@ -36,6 +41,6 @@ def verdict_lines(outcome: Outcome, which: str) -> bytes:
             "cluster": cluster,
             "referent": verdicts.referent(row),
         }
-        lines.append(encode(line))
+        lines.append(encode(line if origin is None else {**origin[source], **line}))
     lines.append(b"")
     return b"\n".join(lines)

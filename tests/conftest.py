@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +21,42 @@ settings.load_profile("netclust")
 # a test set that may decide something; the suite repeats fixed runs, which decide nothing.
 os.environ["NETCLUST_LOOKS"] = "off"
 
+# Once imported, the kernels put the name of their folder into the environment, and a process that finds it there makes
+# another one inside. Tests in this process and the processes that they start share one: each kernel is compiled once.
+given = os.environ.get("NUMBA_CACHE_DIR")
+importlib.import_module("netclust.kernels.jit")
+if given is None:
+    os.environ.pop("NUMBA_CACHE_DIR", None)
+else:
+    os.environ["NUMBA_CACHE_DIR"] = given
+
+# Processes that tests start read our modules compiled: without, each start of a daemon compiles a hundred of them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 ROOT = Path(__file__).resolve().parent.parent
+
+# Files that take longest, begun first, so that no process is left with one of them at the end. The first two compile
+# most of what the others find compiled.
+SLOW_FIRST = (
+    "test_fuzz_captures.py", "test_cli_flows.py", "test_daemon_operations.py", "test_daemon_kills.py",
+    "test_console_pages.py", "test_examples.py", "test_faults_disk.py", "test_console_filters.py", "test_watch.py",
+    "test_console_for_everybody.py", "test_cli.py", "test_console_safety.py", "test_faults_input.py",
+    "test_console_under_load.py", "test_against_tshark.py", "test_live_replay.py", "test_flow_state.py",
+    "test_daemon_prometheus.py", "test_faults_sinks.py", "test_watch_console.py", "test_soak.py", "test_decode.py",
+    "test_against_nfstream.py", "test_sources_live.py", "test_online.py", "test_faults_start.py", "test_daemon.py",
+)  # fmt: skip
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Files are handed out in the order below; by itself xdist puts those with few tests, which are slow, last."""
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the slow files first; within a file, and among the others, nothing changes."""
+    place = {name: number for number, name in enumerate(SLOW_FIRST)}
+    items.sort(key=lambda item: place.get(item.path.name, len(place)))
 
 
 @pytest.fixture(scope="session")

@@ -47,6 +47,7 @@ class Kind(StrEnum):
     records = "records"
     zeek = "zeek"
     eve = "eve"
+    bus = "bus"
 
 
 @app.command()
@@ -73,7 +74,7 @@ def check_config(
 def watch(
     source: Annotated[
         str,
-        typer.Argument(help="A capture, a folder, an interface, records, a Zeek or EVE log, a socket, or -."),
+        typer.Argument(help="A capture, a folder, an interface, records, a Zeek or EVE log, a socket, a bus, or -."),
     ],
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait for more at the end, as tail -F does.")] = False,
     kind: Annotated[Kind | None, typer.Option(help="What the source is, where its content does not say.")] = None,

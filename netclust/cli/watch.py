@@ -18,6 +18,7 @@ from netclust.cli.output import note, say
 from netclust.cli.run import obey_signals
 from netclust.datasets.opening import STDIN, peek_bytes
 from netclust.errors import InputError
+from netclust.stream.bus.addresses import is_bus
 from netclust.stream.capture_files import is_capture
 from netclust.stream.daemon.build import read_token
 from netclust.stream.daemon.config import Config, HttpConfig, SourceConfig, SourceKind, named
@@ -34,6 +35,8 @@ def kind_of(given: str) -> SourceKind:
     """What a source is, by its name and its first bytes."""
     if given.startswith(("tcp://", "unix://")):
         return "records"
+    if is_bus(given):
+        raise InputError(f"{given}: say what is in it: --kind eve, zeek, records or bus")
     if given != STDIN and not os.path.exists(given):
         if os.path.exists(f"/sys/class/net/{given}"):
             return "live"

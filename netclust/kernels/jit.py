@@ -52,7 +52,9 @@ def _source_version() -> str:
 def choose_cache() -> Path | None:
     """The folder for compiled kernels, or None to run uncached."""
     version = _source_version()
-    return next((folder / version for folder in _candidates() if _writable(folder / version)), None)
+    # A process that was started by another has its folder from that one.
+    folders = [folder if folder.name == version else folder / version for folder in _candidates()]
+    return next((folder for folder in folders if _writable(folder)), None)
 
 
 CACHE_FOLDER = choose_cache()

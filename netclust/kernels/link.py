@@ -11,7 +11,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.kernels.jit import inner, kernel
+from netclust.kernels.boxes import (
+    BOUNDED,
+    LOST,
+    MEMBERS,
+    NEXT,
+    RECENT,
+    RECENT_FULL,
+    SCANS,
+    SCORED,
+    SEARCHED,
+    Query,
+    Steps,
+    prepare,
+    search,
+)
+from netclust.kernels.grouping import hold, let_go
+from netclust.kernels.jit import inlined, inner, kernel
 from netclust.kernels.score import best_two, score_referents
 
 # A member's side: not (yet) to be linked to, normal, not normal.
@@ -26,6 +42,11 @@ NOVEL_LABEL = -2  # the predicted label of what hangs on the root
 # Referent handles: the root, nothing, reference k as -2-k, a record by its arrival number.
 ROOT = -1
 NOTHING = np.iinfo(np.int64).min
+
+# How the best referent is looked for: by scoring all, by bounds, or by bounds as long as that costs less.
+FULL, PRUNED, CHEAPEST = 0, 1, 2
+LOOK = 256  # searches between two looks at what they cost
+REST = 8192  # records that are scanned in full before bounds are tried again
 
 # Slots of the cursor array.
 START, END, PUSHED, REVEALED, MATURED, TRUSTED, NEXT_CLUSTER, HAND, FORGOTTEN, UNSUMMED, MATURED_TOTAL = range(11)
@@ -83,6 +104,14 @@ class Clusters(NamedTuple):
     used: NDArray[np.uint8]
 
 
+class Hunt(NamedTuple):
+    """What searching by bounds needs besides the groups: how values are cut into steps, and room for a record."""
+
+    steps: Steps
+    query: Query
+    matches: NDArray[np.float32]
+
+
 class Settings(NamedTuple):
     """What does not change while the engine runs."""
 
@@ -96,6 +125,8 @@ class Settings(NamedTuple):
     partitions: int
     partition: int
     keep: bool  # False: judge only, as if nothing had come
+    search: int  # FULL, PRUNED or CHEAPEST, among the window's members
+    search_references: int
 
 
 class Records(NamedTuple):
@@ -137,7 +168,82 @@ def side_of(label: Any, is_normal: Any) -> Any:
 
 
 @inner
-def reveal(win: Any, cursor: Any, conf: Any, is_normal: Any) -> None:
+def regroup(ix: Any, win: Any, cursor: Any, number: Any, hunt: Any, scorer: Any) -> None:
+    """Hold a member of the window in the index as the side that it is on now."""
+    slot = number % len(ix.where)
+    at = cursor[END] - (cursor[PUSHED] - number)
+    side = win.side[at]
+    if number >= ix.tally[NEXT] or side == ix.held[slot] or ix.tally[LOST] > 0:
+        return
+    if ix.held[slot]:
+        let_go(ix, number)
+    if side != WITHHELD:
+        for f in range(len(win.num)):
+            ix.row[slot, f] = win.num[f, at]
+        for s in range(len(win.code)):
+            ix.row_code[slot, s] = win.code[s, at]
+        hold(ix, side - 1, number, win.unary[at], scorer, hunt.steps, hunt.query, hunt.matches)
+
+
+@inner
+def admit(ix: Any, win: Any, cursor: Any, conf: Any, hunt: Any, scorer: Any) -> None:
+    """Hold the members that the gap no longer keeps from being linked to."""
+    ix.tally[NEXT] = max(ix.tally[NEXT], cursor[PUSHED] - (cursor[END] - cursor[START]))
+    while ix.tally[NEXT] < cursor[PUSHED] - conf.gap:
+        ix.tally[NEXT] += 1
+        regroup(ix, win, cursor, ix.tally[NEXT] - 1, hunt, scorer)
+
+
+@kernel
+def regroup_window(ix: Any, win: Any, cursor: Any, hunt: Any, scorer: Any) -> None:
+    """Hold all members of a window as what they are now: labels have changed from outside."""
+    for number in range(cursor[PUSHED] - (cursor[END] - cursor[START]), ix.tally[NEXT]):
+        regroup(ix, win, cursor, number, hunt, scorer)
+
+
+@kernel
+def regroup_references(ix: Any, refs: Any, hunt: Any, scorer: Any) -> None:
+    """Hold all references as what they are now."""
+    for number in range(len(refs.label)):
+        if refs.side[number] == ix.held[number]:
+            continue
+        if ix.held[number]:
+            let_go(ix, number)
+        if refs.side[number] == WITHHELD or ix.tally[LOST] > 0:
+            continue
+        for f in range(len(refs.num)):
+            ix.row[number, f] = refs.num[f, number]
+        for s in range(len(refs.code)):
+            ix.row_code[number, s] = refs.code[s, number]
+        hold(
+            ix, refs.side[number] - 1, np.int64(number), refs.unary[number], scorer, hunt.steps, hunt.query,
+            hunt.matches,
+        )  # fmt: skip
+
+
+@inlined
+def by_bounds(ix: Any, how: Any, keep: Any) -> Any:
+    """Whether to search by bounds: the index holds all members, and lately that has cost less than scoring them all."""
+    if how == FULL or ix.tally[LOST] > 0:
+        return False
+    if how == PRUNED or not keep:
+        return True
+    if ix.tally[SCANS] > 0:
+        ix.tally[SCANS] -= 1
+        return False
+    tally = ix.tally
+    if tally[SEARCHED] % LOOK == 0:
+        cost = tally[BOUNDED] // 2 + 10 * tally[SCORED]
+        if cost - tally[RECENT] > tally[RECENT_FULL]:
+            tally[SCANS] = REST
+        tally[RECENT], tally[RECENT_FULL] = cost, 0
+    tally[SEARCHED] += 1
+    tally[RECENT_FULL] += tally[MEMBERS]
+    return True
+
+
+@inner
+def reveal(win: Any, cursor: Any, conf: Any, is_normal: Any, ix: Any, hunt: Any, scorer: Any) -> None:
     """True labels that have waited for their delay come into force (visible to record j if j - i > delay)."""
     cursor[REVEALED] = max(cursor[REVEALED], cursor[PUSHED] - (cursor[END] - cursor[START]))
     while cursor[REVEALED] < cursor[PUSHED] - conf.delay:
@@ -151,10 +257,14 @@ def reveal(win: Any, cursor: Any, conf: Any, is_normal: Any) -> None:
         if win.trusted[at]:
             win.trusted[at] = 0
             cursor[TRUSTED] -= 1
+        if conf.search != FULL:
+            regroup(ix, win, cursor, cursor[REVEALED] - 1, hunt, scorer)
 
 
 @inner
-def mature(win: Any, clusters: Any, cursor: Any, conf: Any, is_normal: Any, now: Any) -> None:
+def mature(
+    win: Any, clusters: Any, cursor: Any, conf: Any, is_normal: Any, now: Any, ix: Any, hunt: Any, scorer: Any
+) -> None:
     """Members that drew no alarm for a stretch of traffic time become trusted normal, up to a share of the window.
 
     In order of arrival: one that is too young holds up those behind it; one without a time is passed over.
@@ -172,6 +282,8 @@ def mature(win: Any, clusters: Any, cursor: Any, conf: Any, is_normal: Any, now:
                 win.trusted[at] = 1
                 cursor[TRUSTED] += 1
                 cursor[MATURED_TOTAL] += 1
+                if conf.search != FULL:
+                    regroup(ix, win, cursor, cursor[MATURED], hunt, scorer)
         cursor[MATURED] += 1
 
 
@@ -240,7 +352,10 @@ def link_records(
     records: Any,
     scorer: Any,
     refs: Any,
+    rx: Any,
     win: Any,
+    ix: Any,
+    hunt: Any,
     clusters: Any,
     cursor: Any,
     conf: Any,
@@ -256,14 +371,19 @@ def link_records(
     M = len(refs.label)
     kept = conf.referent_window + conf.gap
     none: Any = np.int64(0)
+    nowhere: Any = np.int64(-1)
+    never = np.float32(-np.inf)
+    steps, query = hunt.steps, hunt.query
     for i in index:
         tick = first_tick + i
         x = records.num[i]
         time = records.time[i]
         if conf.keep and conf.delay >= 0:
-            reveal(win, cursor, conf, is_normal)
+            reveal(win, cursor, conf, is_normal, ix, hunt, scorer)
         if conf.keep and conf.mature_after >= 0 and time >= 0:
-            mature(win, clusters, cursor, conf, is_normal, time)
+            mature(win, clusters, cursor, conf, is_normal, time, ix, hunt, scorer)
+        if conf.search != FULL:
+            admit(ix, win, cursor, conf, hunt, scorer)
         start = scorer.base
         unary = scorer.base - scorer.base  # a float32 zero
         codes = records.code[i]
@@ -273,11 +393,26 @@ def link_records(
             unary += scorer.other[value]
             matches[s] = scorer.match[value]
 
-        normal, normal_at, other, other_at = best_members(x, codes, start, matches, scorer, refs, none, M, acc)
+        normal_hint = other_hint = nowhere
+        if conf.search != FULL or conf.search_references != FULL:
+            prepare(query, steps, x, codes, start, matches)
+        if by_bounds(rx, conf.search_references, conf.keep):
+            query.best[:], query.number[:] = never, nowhere
+            search(rx, x, codes, start, matches, scorer, steps, query)
+            normal, normal_at, other, other_at = query.best[0], query.number[0], query.best[1], query.number[1]
+        else:
+            normal, normal_at, other, other_at = best_members(x, codes, start, matches, scorer, refs, none, M, acc)
         hi = cursor[END] - conf.gap
         lo = max(hi - conf.referent_window, cursor[START])
         if hi > lo and (not conf.whole or cursor[PUSHED] >= kept):
-            n_best, n_at, o_best, o_at = best_members(x, codes, start, matches, scorer, win, lo, hi, acc)
+            if by_bounds(ix, conf.search, conf.keep):
+                query.best[0], query.best[1], query.number[:] = normal, other, nowhere
+                search(ix, x, codes, start, matches, scorer, steps, query)
+                n_best, n_at = query.best[0], query.number[0] + cursor[END] - cursor[PUSHED]
+                o_best, o_at = query.best[1], query.number[1] + cursor[END] - cursor[PUSHED]
+                normal_hint, other_hint = query.hint[0], query.hint[1]
+            else:
+                n_best, n_at, o_best, o_at = best_members(x, codes, start, matches, scorer, win, lo, hi, acc)
             if n_best > normal:  # references are older and win ties
                 normal, normal_at = n_best, M + n_at
             if o_best > other:
@@ -364,9 +499,15 @@ def link_records(
         win.time[end] = time
         win.source[end] = records.source[i]
         win.seq[end] = records.seq[i]
+        if conf.search != FULL:
+            ix.hint[0, cursor[PUSHED] % len(ix.where)] = normal_hint
+            ix.hint[1, cursor[PUSHED] % len(ix.where)] = other_hint
         cursor[END] = end + 1
         cursor[PUSHED] += 1
         if cursor[END] - cursor[START] > kept:
+            oldest = cursor[PUSHED] - (cursor[END] - cursor[START])
+            if conf.search != FULL and ix.tally[LOST] == 0 and ix.held[oldest % len(ix.where)]:
+                let_go(ix, oldest)
             if win.trusted[cursor[START]]:
                 cursor[TRUSTED] -= 1
             cursor[START] += 1

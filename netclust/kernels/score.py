@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.kernels.jit import inner
+from netclust.kernels.jit import inlined, inner
 
 LANES = 32
 """Scoring goes in whole vectors: columns and `acc` reach LANES - 1 beyond the last referent, with any valid content."""
@@ -74,17 +74,26 @@ def score_referents(
 ) -> None:
     """acc[k] = score of a record (numbers x, codes, start(x), matches of its codes) with referent lo + k."""
     n = (hi - lo + LANES - 1) // LANES * LANES  # no scalar remainder: it would cost more than the padding
-    hi = lo + n
-    own = unary[lo:hi]
-    zero = start - start  # of the precision in use
+    own = unary[lo : lo + n]
     for k in range(n):
         acc[k] = start + own[k]
-    features = len(num)
-    f = 0
+    add_numbers(x, slope, far, num, lo, n, 0, len(num), acc)
+    add_matches(codes, matches, code, start - start, lo, n, acc)
+
+
+@inlined
+def add_numbers(x: Any, slope: Any, far: Any, num: Any, lo: Any, n: Any, first: Any, last: Any, acc: Any) -> None:
+    """Add what the numeric attributes first..last tell of n referents; one without weight is passed over."""
+    hi = lo + n
+    f = first
     # Four attributes a pass: the running sum stays in registers; the order of additions is that of the schema.
-    while f + 4 <= features:
-        x0, x1, x2, x3 = x[f], x[f + 1], x[f + 2], x[f + 3]
+    while f + 4 <= last:
         w0, w1, w2, w3 = slope[f], slope[f + 1], slope[f + 2], slope[f + 3]
+        if w0 == 0 or w1 == 0 or w2 == 0 or w3 == 0:
+            add_number(x, slope, far, num, lo, n, f, acc)
+            f += 1
+            continue
+        x0, x1, x2, x3 = x[f], x[f + 1], x[f + 2], x[f + 3]
         m0, m1, m2, m3 = far[f], far[f + 1], far[f + 2], far[f + 3]
         r0, r1, r2, r3 = num[f, lo:hi], num[f + 1, lo:hi], num[f + 2, lo:hi], num[f + 3, lo:hi]
         for k in range(n):
@@ -93,16 +102,29 @@ def score_referents(
             s = s + w2 * min(abs(x2 - r2[k]), m2)
             acc[k] = s + w3 * min(abs(x3 - r3[k]), m3)
         f += 4
-    while f < features:
-        xf, wf, mf, rf = x[f], slope[f], far[f], num[f, lo:hi]
-        for k in range(n):
-            acc[k] += wf * min(abs(xf - rf[k]), mf)
+    while f < last:
+        add_number(x, slope, far, num, lo, n, f, acc)
         f += 1
+
+
+@inlined
+def add_number(x: Any, slope: Any, far: Any, num: Any, lo: Any, n: Any, f: Any, acc: Any) -> None:
+    """Add what one numeric attribute tells."""
+    xf, wf, mf, rf = x[f], slope[f], far[f], num[f, lo : lo + n]
+    if wf == 0:
+        return
+    for k in range(n):
+        acc[k] += wf * min(abs(xf - rf[k]), mf)
+
+
+@inlined
+def add_matches(codes: Any, matches: Any, code: Any, zero: Any, lo: Any, n: Any, acc: Any) -> None:
+    """Add what it tells that referents have the record's codes."""
     for s in range(len(code)):
         c, bonus = codes[s], matches[s]
         if c == 0:  # no value matches nothing
             continue
-        others = code[s, lo:hi]
+        others = code[s, lo : lo + n]
         for k in range(n):
             acc[k] += bonus if others[k] == c else zero
 

@@ -23,11 +23,15 @@ from typing import Protocol
 
 from netclust.errors import InputError
 
-__all__ = ["BusError", "Incoming", "LaneReader", "LaneWriter", "MemoryBus", "Outgoing"]
+__all__ = ["BusError", "Incoming", "LaneReader", "LaneWriter", "MemoryBus", "MessageRefusedError", "Outgoing"]
 
 
 class BusError(Exception):
     """The bus could not be reached, or did not acknowledge, now: the same call may work later."""
+
+
+class MessageRefusedError(InputError):
+    """The bus will never take this message: it is too large. Others may be taken."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,7 @@ class _MemoryWriter:
     def send(self, messages: Sequence[Outgoing]) -> None:
         with self._bus.changed:
             for message in messages:
-                if not 0 <= message.lane < self._lanes:
+                if not 0 <= message.lane < self._lanes and (message.lane, self._lanes) != (-1, 0):  # -1: undivided
                     raise InputError(f"memory bus: topic {self._topic} has {self._lanes} lanes, not {message.lane + 1}")
                 lane = self._bus.lane(self._topic, message.lane)
                 lane.append(Incoming(str(len(lane) + 1), message.body, message.number))

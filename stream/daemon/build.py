@@ -9,6 +9,7 @@ from pathlib import Path
 from netclust.errors import InputError
 from netclust.model import Model
 from netclust.schema import Schema
+from netclust.stream.bus.factory import MAX_LANES, check_bus, is_bus
 from netclust.stream.connections import SCHEMAS
 from netclust.stream.daemon.config import Config, SourceConfig
 from netclust.stream.daemon.paths import default_state_dir
@@ -74,13 +75,17 @@ def build_source(config: SourceConfig, model: Model) -> Source:
         from netclust.stream.sources.captures import open_packet_source
 
         source = open_packet_source(config, schema)
+    elif config.kind == "bus":
+        from netclust.stream.sources.bus_records import BusSource
+
+        source = BusSource(config.name, config.path, schema, partitions=config.partitions)
     else:
         from netclust.stream.sources.records import open_text_source
 
         source = open_text_source(config, schema)
     if not config.pace:
         return source
-    if config.pace < 0 or config.follow or not source.replayable:
+    if config.pace < 0 or config.follow or not source.replayable or is_bus(config.path):
         given = config.path or ", ".join(config.interfaces)
         raise InputError(
             f"source {config.name}: pace ({config.pace:g}) is for files that are complete, not for {given}"
@@ -120,10 +125,46 @@ def _check_source(source: SourceConfig) -> None:
             raise InputError(f"source {source.name}: path and follow are not for a live source")
         return
     if not source.path:
-        raise InputError(f"source {source.name}: path is missing: a file, - or an address to listen at")
+        raise InputError(f"source {source.name}: path is missing: a file, -, an address to listen at, or a bus")
+    if source.kind == "bus" or is_bus(source.path):
+        try:
+            check_bus(source.path)
+        except InputError as error:
+            raise InputError(f"source {source.name}: {error}") from None
+        if source.kind == "capture":
+            raise InputError(f"source {source.name}: packets do not come over a bus: records do")
+    if source.partitions != 1 and source.kind != "bus":
+        raise InputError(f"source {source.name}: partitions is for a source of kind bus")
     for name in ("interfaces", "bpf", "promiscuous"):
         if getattr(source, name):
             raise InputError(f"source {source.name}: {name} is for a live source")
+
+
+def sensor_name(config: Config) -> str:
+    """Who ships."""
+    return config.ship.sensor or socket.gethostname() or "sensor"
+
+
+def _check_ship(config: Config) -> None:
+    ship = config.ship
+    for name in ("url", "verdicts_url"):
+        try:
+            if getattr(ship, name):
+                check_bus(getattr(ship, name))
+        except InputError as error:
+            raise InputError(f"ship.{name}: {error}") from None
+    if ship.url and ship.url == ship.verdicts_url:
+        raise InputError("ship: url and verdicts_url are the same topic: give each its own")
+    if not 1 <= ship.partitions <= MAX_LANES:
+        raise InputError(f"ship.partitions lies between 1 and {MAX_LANES}")
+    if len(sensor_name(config)) > 64 or not sensor_name(config).isprintable():
+        raise InputError("ship.sensor is a name of at most 64 characters")
+    if not 1 <= ship.batch_records <= 65_536 or not 1 <= ship.queue_records <= 1 << 24:
+        raise InputError("ship: batch_records lies between 1 and 65536, queue_records between 1 and 16777216")
+    if not 0 < ship.batch_seconds <= 60:
+        raise InputError("ship.batch_seconds is more than 0 and at most 60")
+    if ship.spool_bytes < 1 << 20:
+        raise InputError("ship.spool_bytes is at least 1048576: without it all is lost while the bus is away")
 
 
 def check_config(config: Config) -> Model:
@@ -131,6 +172,8 @@ def check_config(config: Config) -> Model:
     from netclust.stream.http_guard import is_loopback, parse_listen
     from netclust.stream.telemetry import MAX_NAMES
 
+    if not config.sources:
+        raise InputError("no [[source]]: there is nothing to watch (`netclust cluster run` needs none)")
     model = load_model(config)
     config.window.linker()
     if config.window.partitions > 1 and model.encoding.schema.with_role("key") is None:
@@ -147,6 +190,7 @@ def check_config(config: Config) -> Model:
         _check_source(source)
         build_source(source, model)
     build_sinks(config)
+    _check_ship(config)
     for i, rule in enumerate(config.suppress, 1):
         suppression_of(rule, f"suppress {i}")
         name = rule.attribute.partition("=")[0].strip()

@@ -28,11 +28,14 @@ class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """A part of the file; unknown names are refused."""
 
 
-SourceKind = Literal["capture", "live", "records", "zeek", "eve"]
+SourceKind = Literal["capture", "live", "records", "zeek", "eve", "bus"]
 
 
 class SourceConfig(_Section, frozen=True, kw_only=True, rename={"schema_": "schema"}):
-    """One source. `path`: a file, a folder of captures, `-`, `tcp://HOST:PORT` or `unix:///PATH` (listened at)."""
+    """One source. `path`: a file, a folder of captures, `-`, `tcp://HOST:PORT` or `unix:///PATH` (listened at).
+
+    Or a topic of a bus, `kafka://`, `nats://` or `redis://`: of lines, or (kind `bus`) of records that sensors ship.
+    """
 
     kind: SourceKind
     name: str = ""
@@ -44,6 +47,7 @@ class SourceConfig(_Section, frozen=True, kw_only=True, rename={"schema_": "sche
     schema_: str = ""  # of records: "kdd", or a TOML file; default: the model's
     max_flows: int = 131_072
     max_writers: int = 64  # of a socket
+    partitions: int = 1  # of kind bus: lanes that are shipped to
     pace: float = 0.0  # of files: as fast as it happened, times this; 0: as fast as it can be read
 
 
@@ -114,11 +118,11 @@ class SuppressConfig(_Section, frozen=True, kw_only=True):
     until: str = ""  # ISO time; empty: for good
 
 
-SinkKind = Literal["jsonl", "syslog", "webhook", "alertmanager", "terminal"]
+SinkKind = Literal["jsonl", "syslog", "webhook", "alertmanager", "bus", "terminal"]
 
 
 class SinkConfig(_Section, frozen=True, kw_only=True):
-    """One sink. `path` of a file; `url` of a webhook or an Alertmanager; `address` of a syslog receiver."""
+    """One sink. `path` of a file; `url` of a webhook, an Alertmanager or a bus; `address` of a syslog receiver."""
 
     kind: SinkKind
     name: str = ""
@@ -169,6 +173,39 @@ class DaemonConfig(_Section, frozen=True, kw_only=True):
     queue_seconds: float = 0.5  # what has waited longer is shed, from a source that sheds
 
 
+class ClusterConfig(_Section, frozen=True, kw_only=True):
+    """The distributed engine: lanes of a bus in, verdicts, events and campaigns out; an empty URL: not written.
+
+    `partitions` is also the number of lanes of each of them but campaigns, which has one. It cannot change later.
+    """
+
+    input: str
+    verdicts: str = ""
+    events: str = ""
+    campaigns: str = ""
+    partitions: int = 1
+    recovery: str = ""  # a folder; default: `cluster` in the daemon's state folder
+    epoch_seconds: float = 10.0  # state is kept this often; what came since is read again after a crash
+    batch_messages: int = 16  # taken at once from a lane
+    campaign_gap_seconds: float = 3600.0  # of traffic time between clusters of the same known attack
+    max_campaign_clusters: int = 4096
+    max_restarts: int = 20  # in an hour, before it gives up
+    metrics: str = ""  # HOST:PORT of the first worker process, the next one is at the next port; empty: none
+
+
+class ShipConfig(_Section, frozen=True, kw_only=True):
+    """Records that are read also go to lanes of a bus; verdicts (those of `[verdicts] which`) to a topic."""
+
+    url: str = ""  # empty: records are not shipped
+    verdicts_url: str = ""  # empty: verdicts are not
+    partitions: int = 1  # as many as whoever receives them has
+    sensor: str = ""  # who we are; default: the host's name
+    batch_records: int = 1000  # at most so many in a message
+    batch_seconds: float = 0.5  # what is read waits so long for company
+    queue_records: int = 65_536  # read and not packed
+    spool_bytes: int = 256 << 20  # on disk while the bus is away, of records, and as much of verdicts
+
+
 class LogConfig(_Section, frozen=True, kw_only=True):
     """Logs go to standard error."""
 
@@ -181,7 +218,7 @@ class Config(
 ):
     """Everything."""
 
-    sources: tuple[SourceConfig, ...]
+    sources: tuple[SourceConfig, ...] = ()
     sinks: tuple[SinkConfig, ...] = ()
     suppress: tuple[SuppressConfig, ...] = ()
     model: ModelConfig = ModelConfig()
@@ -193,6 +230,8 @@ class Config(
     http: HttpConfig = HttpConfig()
     daemon: DaemonConfig = DaemonConfig()
     log: LogConfig = LogConfig()
+    ship: ShipConfig = ShipConfig()
+    cluster: ClusterConfig | None = None
 
 
 def parse_config(text: str, where: str = "configuration") -> Config:
@@ -233,6 +272,6 @@ def named(config: Config, where: str) -> Config:
             taken.add(name)
             given.append(msgspec.structs.replace(one, name=name))
         replaced[group] = tuple(given)
-    if not replaced["sources"]:
+    if not replaced["sources"] and config.cluster is None:
         raise InputError(f"{where}: no [[source]]: there is nothing to watch")
     return msgspec.structs.replace(config, **replaced)

@@ -14,7 +14,7 @@ from netclust.stream.daemon.config import Config, load_config
 if TYPE_CHECKING:
     from netclust.stream.daemon.service import Daemon
 
-FIXED = ("sources", "window", "daemon", "http", "store", "verdicts", "warmup")
+FIXED = ("sources", "window", "daemon", "http", "store", "verdicts", "warmup", "ship")
 """Sections that a reload cannot change: they need a restart."""
 
 

@@ -16,6 +16,7 @@ from netclust.stream.daemon.logs import Log
 from netclust.stream.daemon.models import ModelShelf
 from netclust.stream.detector import Detector
 from netclust.stream.sources.base import Source, SourceState
+from netclust.stream.sources.sockets import is_socket
 
 __all__ = ["detector_of", "numbers_of", "state_of"]
 
@@ -34,7 +35,7 @@ def detector_of(
     config: Config, model: Model, loaded: Loaded | None, shelf: ModelShelf, names: list[str], log: Log
 ) -> Detector:
     """The detector of a checkpoint, with the configured model; a new one where that cannot be."""
-    patient = not any(source.kind == "live" or "://" in source.path for source in config.sources)
+    patient = not any(source.kind == "live" or is_socket(source.path) for source in config.sources)
     if loaded is None:
         return Detector(model, config, names=names, patient=patient)
     where = str(loaded.path)

@@ -17,6 +17,7 @@ import numpy as np
 from netclust.errors import InputError
 from netclust.model import Model
 from netclust.stream.alert_events import Event, Notice
+from netclust.stream.bus.addresses import is_bus
 from netclust.stream.daemon import build
 from netclust.stream.daemon.checkpoint import CheckpointStore, Cut, Loaded
 from netclust.stream.daemon.checkpointing import Checkpointer
@@ -33,6 +34,7 @@ from netclust.stream.daemon.privileges import DEFAULT_USER, drop_root
 from netclust.stream.daemon.queues import Inbox
 from netclust.stream.daemon.reloading import Reloader
 from netclust.stream.daemon.resuming import detector_of, numbers_of, state_of
+from netclust.stream.daemon.shipping import SHIP, open_shipping
 from netclust.stream.daemon.viewing import Viewing
 from netclust.stream.daemon.warming import leaving_cache, load_kernels
 from netclust.stream.detector import Outcome
@@ -120,6 +122,13 @@ class Daemon:
         self.outputs = Outputs(self.telemetry, self.folder / "spool")
         self._undo.callback(lambda: self.outputs.close(1.0))
         self._open_sinks(facts.get("sinks", {}))
+        self.shipping = open_shipping(
+            self.config.ship, sources, self.numbers,
+            sensor=build.sensor_name(self.config), spool=self.folder / "spool", facts=facts,
+        )  # fmt: skip
+        if (shipping := self.shipping) is not None:
+            self._undo.callback(lambda: shipping.close(1.0))
+            self.telemetry.add_samples("ship", shipping.samples)
         if self.config.verdicts.path:
             held = b"" if loaded is None else loaded.arrays.get(HELD, np.zeros(0, np.uint8)).tobytes()
             self.outputs.open_verdicts(self.config.verdicts.path, facts.get("verdicts"), held)
@@ -281,6 +290,8 @@ class Daemon:
         source = self.inbox.lanes[number].source
         if not source.replayable and len(arrival.table) and int(arrival.table.time.max()) < 0:
             arrival.table.time[:] = time.time_ns()  # records without a time came now
+        if self.shipping is not None:
+            self.shipping.submit(source, arrival)
         outcomes = self.detector.take(self.numbers[source.name], arrival)
         outcomes += self._pass_time(number, arrival)
         seconds = time.perf_counter() - began
@@ -305,7 +316,7 @@ class Daemon:
     def _is_live(self, number: int) -> bool:
         lane = self.inbox.lanes[number]
         config = next((s for s in self.config.sources if s.name == lane.source.name), None)
-        return lane.source.sheds or (config is not None and config.follow)
+        return lane.source.sheds or (config is not None and (config.follow or is_bus(config.path)))
 
     def _deliver(self, outcome: Outcome, seconds: float) -> None:
         if outcome.results:
@@ -317,6 +328,8 @@ class Daemon:
             self.telemetry.observe_batch(outcome.verdicts, np.full(len(outcome.batch), latency), seconds)
             if self.outputs.verdicts is not None:
                 self.outputs.verdicts.write(verdict_lines(outcome, self.config.verdicts.which))
+            if self.shipping is not None:
+                self.shipping.tell(outcome, self.config.verdicts.which)
         self.tell(outcome.events)
 
     def tell(self, events: Sequence[Event]) -> None:
@@ -363,6 +376,8 @@ class Daemon:
         """Log what does not work, once, and when it works again; and the first lines that could not be read."""
         now = {f"source {lane.source.name}": trouble_of(lane) for lane in self.inbox.lanes}
         now |= {f"sink {name}": why for name, why in self.outputs.troubles().items()}
+        if self.shipping is not None:
+            now |= {f"shipping {name}": why for name, why in self.shipping.troubles().items()}
         for name, why in now.items():
             if why and not self._troubles.get(name):
                 self.log.error(f"{name} does not work", why=why)
@@ -426,6 +441,7 @@ class Daemon:
                 "rollback": self.decisions.rollback,
                 "sources": {name: state.facts for name, state in states.items() if state is not None},
                 "verdicts": None if lines is None else lines.log.facts(),
+                "streams": {} if self.shipping is None else dict(self.shipping.streams),
             },
             arrays={
                 **({HELD: np.frombuffer(lines.held, np.uint8)} if lines is not None and lines.held else {}),
@@ -440,7 +456,7 @@ class Daemon:
             linker=detector.linker.freeze(self.checkpoints.since(detector.linker.tick, window, model)),
             before=save_model,
         )
-        return cut, self.outputs.mark()
+        return cut, self.outputs.mark() + ([] if self.shipping is None else [(SHIP, self.shipping.mark())])
 
     def take_over(self, config: Config, model: Model) -> None:
         """Go on with another configuration, which was checked, and its model."""
@@ -479,6 +495,8 @@ class Daemon:
         self.checkpointer.close(left())
         self._heartbeat()
         self.inbox.stop(min(left(), 2.0))
+        if self.shipping is not None:
+            self.shipping.close(min(left(), 5.0))
         self.outputs.close(left())
         self.phase = "stopped"
         self._note(running=False)

@@ -47,7 +47,7 @@ class Mark:
 class Backlog:
     """One thread takes and settles, one moves, any puts. All but `take` and `move` is called under `changed`."""
 
-    def __init__(self, limit: int, *, block: bool) -> None:
+    def __init__(self, limit: int, *, block: bool, burst: int = BURST_EVENTS) -> None:
         self.changed = threading.Condition()
         self.counters: Counter[str] = Counter(dict.fromkeys(_COUNTED, 0))
         self.spool: Spool | None = None
@@ -57,6 +57,7 @@ class Backlog:
         self.submitted = self.done = 0
         self.disk_fails = False
         self._block = block
+        self._burst = burst
         self._in_flight: list[Event] = []  # of the queue; they stay there until they are delivered
         self._moved: Waiting | None = None  # those in flight, if they were moved to the spool meanwhile
         self._moving = 0  # this many of the queue's front are being written to the spool
@@ -104,7 +105,7 @@ class Backlog:
         """
         if self._block:
             return
-        most = self.limit + BURST_EVENTS if self.spool is not None and not self.disk_fails else self.limit
+        most = self.limit + self._burst if self.spool is not None and not self.disk_fails else self.limit
         held = max(self._moving, len(self._in_flight) if self._moved is None else 0)
         while len(self.queue) - held > most:
             number = self.first_in_queue + held + 1

@@ -54,6 +54,12 @@ def _made(config: SinkConfig, observer: str) -> Sink:
         from netclust.stream.sinks.terminal import Terminal
 
         return Terminal(name)
+    if config.kind == "bus":
+        from netclust.stream.bus.factory import check_bus
+        from netclust.stream.sinks.bus import BusSink
+
+        check_bus(_needed(config, "url"))
+        return BusSink(name, config.url, observer=observer)
     from netclust.stream.sinks.alertmanager import Alertmanager
     from netclust.stream.sinks.webhook import Webhook
 

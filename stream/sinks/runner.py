@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Literal
 
 from netclust.stream.alert_events import Event
-from netclust.stream.sinks.backlog import BATCH_EVENTS, Backlog, Mark
+from netclust.stream.sinks.backlog import BATCH_EVENTS, BURST_EVENTS, Backlog, Mark
 from netclust.stream.sinks.base import Facts, Sink, SinkError
 from netclust.stream.sinks.spool import Spool, Waiting
 
@@ -64,12 +64,13 @@ class SinkRunner:
         longest_wait: float = LONGEST_WAIT,
         patience: float = PATIENCE_SECONDS,
         mark_seconds: float = MARK_SECONDS,
+        burst_events: int = BURST_EVENTS,
     ) -> None:
         self.name = sink.name
         self.sink = sink
         self.trouble = ""
         self._block = overflow == "block"
-        self._backlog = Backlog(max(1, queue_events), block=self._block)
+        self._backlog = Backlog(max(1, queue_events), block=self._block, burst=burst_events)
         self._changed = self._backlog.changed
         self.counters: Counter[str] = self._backlog.counters
         self._cuts_back = False
@@ -110,7 +111,8 @@ class SinkRunner:
             self._facts = self.sink.sync()
         self._cuts_back = bool(getattr(self.sink, "cuts_back", self._facts))
         if self._spool_path is not None:
-            spool = Spool(self._spool_path, self._spool_bytes, cut_back=self._cuts_back)
+            decoder = getattr(self.sink, "decoder", None)
+            spool = Spool(self._spool_path, self._spool_bytes, cut_back=self._cuts_back, decoder=decoder)
             spool.open(given.get("spool"))
             self._backlog.adopt(spool)
         self._tick_at = self._clock() + TICK_SECONDS

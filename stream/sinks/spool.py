@@ -80,10 +80,14 @@ class Waiting(NamedTuple):
 
 
 class Spool:
-    """A queue in a folder of its own. Any thread may call it. `cut_back`: its reader goes back to checkpoints."""
+    """A queue in a folder of its own. Any thread may call it. `cut_back`: its reader goes back to checkpoints.
 
-    def __init__(self, folder: Path, max_bytes: int, *, cut_back: bool = False) -> None:
+    `decoder`: of what is kept, if that is not events.
+    """
+
+    def __init__(self, folder: Path, max_bytes: int, *, cut_back: bool = False, decoder: Any = None) -> None:
         self.folder = folder
+        self._decoder: msgspec.msgpack.Decoder[Event] = decoder or _DECODER
         self.pending = 0  # events not read
         self.bytes = 0  # on disk
         self.unreadable = 0
@@ -150,7 +154,7 @@ class Spool:
                     data = _pread(segment.path, at - segment.start, segment.end - at)
                 except OSError:
                     data = b""
-                events, used, frames = _events(data, limit)
+                events, used, frames = _events(data, limit, self._decoder)
                 if events:
                     return Waiting(events, at + used, frames)
                 lost = segment.events - segment.read
@@ -345,7 +349,7 @@ def _frame_ends(data: bytes) -> list[int]:
     return ends
 
 
-def _events(data: bytes, limit: int) -> tuple[list[Event], int, int]:
+def _events(data: bytes, limit: int, decoder: msgspec.msgpack.Decoder[Event]) -> tuple[list[Event], int, int]:
     """Up to `limit` events, the bytes and the frames that they took; a frame that holds no event is passed over."""
     events: list[Event] = []
     used = frames = 0
@@ -353,7 +357,7 @@ def _events(data: bytes, limit: int) -> tuple[list[Event], int, int]:
         if len(events) == limit:
             break
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
-            events.append(_DECODER.decode(data[used + _FRAME.size : end]))
+            events.append(decoder.decode(data[used + _FRAME.size : end]))
         used = end
         frames += 1
     return events, used, frames

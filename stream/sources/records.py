@@ -29,6 +29,7 @@ from netclust.datasets.opening import STDIN, peek_bytes
 from netclust.datasets.records import MAX_LINE_BYTES, MAX_VALUES, RecordParser
 from netclust.errors import InputError, ModelError
 from netclust.schema import Schema, load_schema
+from netclust.stream.bus.addresses import is_bus
 from netclust.stream.daemon.config import SourceConfig
 from netclust.stream.relations import RunningTime
 from netclust.stream.sources.base import TICK_SECONDS, Arrival, SourceState, empty_table, numbered
@@ -59,11 +60,15 @@ def open_text_source(config: SourceConfig, schema: Schema | None = None) -> Text
     else:
         raise InputError(f"source {config.name}: kind {config.kind} is none of {', '.join(TEXT_KINDS)}")
     if not config.path:
-        raise InputError(f"source {config.name}: no path: a file, -, tcp://HOST:PORT or unix:///PATH")
+        raise InputError(f"source {config.name}: no path: a file, -, tcp://HOST:PORT, unix:///PATH or a bus")
     return TextSource(config.name or config.kind, form, _feed(config))
 
 
 def _feed(config: SourceConfig) -> Feed:
+    if is_bus(config.path):
+        from netclust.stream.sources.bus_lines import BusFeed
+
+        return BusFeed(config.path)
     if is_socket(config.path):
         return SocketFeed(config.path, max_writers=config.max_writers)
     if config.path == STDIN:
@@ -171,6 +176,11 @@ class TextSource:
         self._clock = RunningTime()
         self._seq = 0
         self._state_wanted = False
+
+    @property
+    def trouble(self) -> str:
+        """What is wrong with the feed now, if it can tell."""
+        return str(getattr(self.feed, "trouble", ""))
 
     @property
     def first_skipped(self) -> list[str]:

@@ -84,8 +84,8 @@ def test_what_is_commented_out_loads_too(tmp_path: Path) -> None:
     whole = tmp_path / "whole.toml"
     whole.write_text("\n".join(kept))
     config = load_config(whole)
-    assert {source.kind for source in config.sources} == {"live", "zeek", "records", "capture"}
-    assert {sink.kind for sink in config.sinks} == {"jsonl", "alertmanager", "syslog", "webhook"}
+    assert {source.kind for source in config.sources} == {"live", "zeek", "records", "capture", "eve", "bus"}
+    assert {sink.kind for sink in config.sinks} == {"jsonl", "alertmanager", "syslog", "webhook", "bus"}
     assert len(config.suppress) == 1
 
 

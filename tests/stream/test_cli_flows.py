@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import io
@@ -113,17 +114,33 @@ def test_standard_input_is_not_read(small: Path) -> None:
     assert done.stdout.decode().count("\n") == 3
 
 
+def wait_until_read(process: subprocess.Popen[bytes], path: Path) -> None:
+    """Until a process stands at the end of a file, however long its kernels are compiled before."""
+    limit = time.monotonic() + 120
+    while True:
+        for opened in Path(f"/proc/{process.pid}/fd").iterdir():
+            place = Path(f"/proc/{process.pid}/fdinfo/{opened.name}")
+            with contextlib.suppress(OSError):  # closed meanwhile
+                if opened.readlink() == path and int(place.read_text().split()[1]) == path.stat().st_size:
+                    return
+        assert process.poll() is None
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+
+
 def test_a_growing_file_is_not_followed(small: Path, tmp_path: Path) -> None:
     content = small.read_bytes()
     growing = tmp_path / "growing.pcap"
     growing.write_bytes(content[:200])
     command = [sys.executable, "-m", "netclust", "flows", str(growing), "--follow", "-o", "-"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        time.sleep(1)
-        with growing.open("ab") as file:
-            file.write(content[200:])
-        time.sleep(2)
-        process.send_signal(signal.SIGINT)
+        try:
+            wait_until_read(process, growing)
+            with growing.open("ab") as file:
+                file.write(content[200:])
+            wait_until_read(process, growing)
+        finally:
+            process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert out.decode().count("\n") == 3, err

@@ -245,6 +245,7 @@ def test_the_list_is_walked_by_keys(page: Any, console: Console) -> None:
     page.keyboard.press("k")
     page.keyboard.press("Enter")
     shows(page, f"location.hash.includes('{found[0]['alert']['id']}')")
+    page.get_by_role("heading", level=1, name=found[0]["alert"]["summary"]).wait_for()  # a turn of pages closes dialogs
     page.keyboard.press("?")
     page.get_by_role("dialog").wait_for()
     page.keyboard.press("Escape")

@@ -16,7 +16,7 @@ from netclust.datasets.capture_simulator import simulate_capture
 from netclust.datasets.simulate import simulate
 
 LONG = bool(os.environ.get("NETCLUST_LONG"))
-KILLS = 200 if LONG else 8
+KILLS = 200 if LONG else 6
 
 
 def configuration(folder: Path, source: str) -> str:
@@ -70,14 +70,14 @@ def killed_run(folder: Path, source: str, kills: int, seed: int) -> tuple[bytes,
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("kills")
-    simulate_capture(folder / "day.pcap", labels=folder / "day.csv", hours=6.0 if LONG else 1.0, seed=5, attacks="all")
+    simulate_capture(folder / "day.pcap", labels=folder / "day.csv", hours=6.0 if LONG else 0.5, seed=5, attacks="all")
     return folder / "day.pcap"
 
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("kills") / "day.txt"
-    simulate(400_000 if LONG else 60_000, seed=6).write(path)
+    simulate(400_000 if LONG else 30_000, seed=6).write(path)
     return path
 
 

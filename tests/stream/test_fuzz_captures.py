@@ -13,7 +13,7 @@ import pytest
 from capture_spoiling import SPOIL, load_samples, spoiled_capture
 
 ROOT = Path(__file__).resolve().parents[2]
-INPUTS = 4000
+INPUTS = 1500  # many more in the long run, below
 SEED = 20_000
 
 

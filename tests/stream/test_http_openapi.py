@@ -27,7 +27,7 @@ from netclust.stream.http_api import make_app
 from netclust.stream.http_server import serve
 from netclust.stream.store import Store
 
-EXAMPLES = 500 if os.environ.get("NETCLUST_LONG") else 8
+EXAMPLES = 500 if os.environ.get("NETCLUST_LONG") else 5
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
 

@@ -1,0 +1,123 @@
+"""Room for the groups of referents that `kernels.boxes` searches, and how a model's attributes are cut into steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netclust.kernels import link as kernels
+from netclust.kernels.boxes import FREE, FREE_LEAVES, FREE_NODES, NOWHERE, TALLIES, Index, Query, Steps
+from netclust.kernels.score import Scorer
+from netclust.model import Model
+
+LEAF_MEMBERS = 128
+NODE_LEAVES = 32
+SPREAD = 3
+"""There are leaves for so many times the members that there can be, since few are full; untouched ones cost nothing."""
+
+UNITS = 384
+"""How many units two referents are apart on average."""
+
+TELLS = 0.0005
+"""An attribute with less than this share of what referents differ by has no steps."""
+
+# What can be lacked, all in all, must fit into 16 bits.
+MOST_BY_NUMBERS, MOST_BY_CODES, MOST_BY_UNARY = 30_000, 24_000, 10_000
+
+
+def new_hunt(model: Model) -> kernels.Hunt:
+    """What searching by bounds needs besides groups."""
+    steps = new_steps(model.scorer, model.reference.num)
+    coded = len(model.encoding.widths)
+    query = Query(
+        step=np.zeros(len(steps.attribute), np.uint8),
+        price=np.zeros(coded, np.uint16),
+        bit=np.zeros(coded, np.uint16),
+        ceiling=np.zeros(1),
+        best=np.zeros(2, np.float32),
+        number=np.zeros(2, np.int64),
+        hint=np.zeros(2, np.int64),
+    )
+    return kernels.Hunt(steps, query, np.zeros(coded, np.float32))
+
+
+def new_steps(scorer: Scorer, sample: NDArray[np.float32]) -> Steps:
+    """Cut attributes so that a step is worth the same in each, by records that are like those to come.
+
+    Any steps give the right answer; good ones are small where referents differ.
+    """
+    weight = np.where(scorer.slope < 0, -scorer.slope.astype(np.float64), 0.0)
+    rows = sample[np.random.default_rng(0).permutation(len(sample))[:512]].astype(np.float64)
+    if len(rows) < 2:
+        rows = np.stack([np.zeros(len(weight)), np.ones(len(weight))])  # as scaled attributes are
+    apart = np.minimum(np.abs(rows - np.roll(rows, 1, axis=0)), scorer.far).mean(axis=0) * weight
+    order = np.argsort(-apart, kind="stable")
+    order = order[(apart[order] > TELLS * apart.sum()) & (weight[order] > 0)]
+    worth = float(apart.sum()) / UNITS or 1.0
+    per = weight[order] / worth
+    low = np.maximum(rows.min(axis=0)[order] - 2 / per, np.median(rows, axis=0)[order] - 127 / per)
+    cap = np.floor(np.minimum(scorer.far[order] * per, 1e6)) + 1
+    cap = np.clip(cap, 1, min(255, max(MOST_BY_NUMBERS // max(len(order), 1), 1)))
+    coded = len(scorer.offset)
+    unary = float(sum(part.max() for part in np.split(scorer.other, scorer.offset[1:]))) if coded else 0.0
+    most = float(min(MOST_BY_CODES // max(coded, 1), MOST_BY_UNARY))
+    # A unit is taken for a little less: steps are of single precision.
+    return Steps(
+        attribute=order.astype(np.int64),
+        low=low.astype(np.float32),
+        per=per.astype(np.float32),
+        cap=cap.astype(np.uint8),
+        unit=np.array([worth * 0.999, unary + 1e-5 * abs(unary), most]),
+    )
+
+
+def new_index(scorer: Scorer, steps: Steps, slots: int) -> Index:
+    """An empty index of `slots` members at most."""
+    features, coded, stepped = len(scorer.slope), len(scorer.offset), len(steps.attribute)
+    leaves = SPREAD * slots // LEAF_MEMBERS + 16
+    nodes = 2 * leaves // NODE_LEAVES + 16
+    room, width, roots = ((n + 31) // 32 * 32 for n in (LEAF_MEMBERS, NODE_LEAVES, nodes))  # vectors read whole ones
+
+    def boxes(lead: int, n: int) -> list[NDArray[Any]]:
+        return [np.zeros((lead, 2 * stepped, n), np.uint8), np.zeros((lead, coded, n), np.uint16),
+                np.zeros((lead, n), np.uint16), np.zeros((lead, n), np.int64),
+                np.zeros((lead, n, 2 * features + 1), np.float32), np.zeros((lead, n), np.int32)]  # fmt: skip
+
+    prices = [np.abs(part).max(initial=0) for part in np.split(scorer.match, scorer.offset[1:])] if coded else []
+    tally = np.zeros(TALLIES, np.int64)
+    tally[FREE_LEAVES], tally[FREE_NODES] = leaves, nodes
+    reach = np.full((2, features), np.inf, np.float32)
+    reach[1] = -np.inf
+    return Index(
+        np.zeros((slots, features), np.float32),
+        np.zeros((slots, coded), np.uint16),
+        np.zeros(slots, np.float32),
+        np.full(slots, NOWHERE, np.int32),
+        np.zeros(slots, np.uint8),
+        np.full((2, slots), NOWHERE, np.int32),
+        np.zeros((leaves, stepped, room), np.uint8),
+        np.zeros((leaves, coded, room), np.uint16),
+        np.zeros((leaves, room), np.uint16),
+        np.zeros((leaves, room), np.int64),
+        *(np.zeros(leaves, np.int32) for _ in range(4)),
+        *boxes(nodes, width),
+        np.zeros(nodes, np.int32),
+        np.full(nodes, FREE, np.uint8),
+        *(np.zeros(nodes, np.int32) for _ in range(2)),
+        *boxes(2, roots),
+        np.zeros(2, np.int64),
+        reach,
+        np.arange(leaves, dtype=np.int32)[::-1].copy(),
+        np.arange(nodes, dtype=np.int32)[::-1].copy(),
+        np.array([LEAF_MEMBERS, NODE_LEAVES]),
+        np.zeros(roots, np.uint16),
+        np.zeros(width, np.uint16),
+        np.zeros(room, np.uint16),
+        np.zeros(roots, np.int64),
+        np.array(prices, np.float32),
+        np.zeros(max(room, width), np.float32),
+        np.zeros(max(room, width), np.int64),
+        tally,
+    )

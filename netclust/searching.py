@@ -1,0 +1,97 @@
+"""How a linker looks for the best referents: by scoring all of them, or by bounds of groups. Both give the same, bit for bit.
+
+The groups are made from the members and are no part of what a linker remembers: a snapshot does not have them, and they
+are made again where they are missing.
+
+>>> from netclust.datasets.simulate import simulate
+>>> from netclust.linker import Linker, LinkerConfig
+>>> from netclust.models.network import train_network
+>>> model = train_network(simulate(3000, seed=1).table(), seed=0)
+>>> today = model.encoding.encode(simulate(900, seed=2, day=1).table())
+>>> config = LinkerConfig.stream(referent_window=500)
+>>> full, pruned = Linker(model, config, search="full"), Linker(model, config, search="pruned")
+>>> full.process(today).score.tobytes() == pruned.process(today).score.tobytes()
+True
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from netclust.groups import new_hunt, new_index
+from netclust.kernels import boxes
+from netclust.kernels import link as kernels
+from netclust.kernels.boxes import Index
+from netclust.model import Model
+from netclust.state import PartitionState
+
+Search = Literal["auto", "full", "pruned"]
+"""`full` scores every referent; `pruned` only groups that can win; `auto` the latter, where and while it costs less."""
+
+PRUNE_FROM = 768
+"""Fewer referents than this are scored sooner than bounded."""
+
+
+class Searching:
+    """The groups of a linker's referents: of the reference set, and of each partition's window."""
+
+    def __init__(self, search: Search, model: Model, kept: int, references: int, partitions: int) -> None:
+        self.search = search
+        self._model = model
+        self._kept = kept
+        self._how = self._choose(kept)
+        self._references_how = self._choose(references)
+        self.hunt = new_hunt(model)
+        self._references = self._new(references if self._references_how else 0)
+        self._windows = [self._new(kept + 1 if self._how else 0) for _ in range(partitions)]
+        self._references_changed = True
+        self._changed = [False] * partitions
+
+    def _choose(self, members: int) -> int:
+        if self.search == "full" or members == 0:
+            return kernels.FULL
+        if self.search == "pruned":
+            return kernels.PRUNED
+        return kernels.CHEAPEST if members >= PRUNE_FROM else kernels.FULL
+
+    def _new(self, slots: int) -> Index:
+        return new_index(self._model.scorer, self.hunt.steps, slots)
+
+    def changed(self) -> None:
+        """Sides of members have changed from outside of the kernel."""
+        self._references_changed = True
+        self._changed = [True] * len(self._changed)
+
+    def references(self, refs: kernels.References) -> tuple[Index, int]:
+        """The groups of the reference set, and how to search."""
+        if self._references_changed and self._references_how:
+            if self._references.tally[boxes.LOST]:
+                self._references = self._new(len(refs.label))
+            kernels.regroup_references(self._references, refs, self.hunt, self._model.scorer)
+        self._references_changed = False
+        return self._references, self._references_how
+
+    def window(self, p: int, part: PartitionState) -> tuple[Index, int]:
+        """The groups of a partition's window, and how to search."""
+        if self._how and self._windows[p].tally[boxes.LOST]:
+            self._windows[p] = self._new(self._kept + 1)  # filled by the kernel, from what the window holds
+        elif self._changed[p] and self._how:
+            kernels.regroup_window(self._windows[p], part.window, part.cursor, self.hunt, self._model.scorer)
+        self._changed[p] = False
+        return self._windows[p], self._how
+
+    def adopt(self, old: Searching) -> None:
+        """Go on with the groups of the windows of another model's, where their members are what they were."""
+        same = all(map(np.array_equal, old._model.scorer, self._model.scorer))
+        if old._how == self._how and same:
+            self.hunt, self._windows, self._changed = old.hunt, old._windows, old._changed
+
+    def work(self) -> dict[str, int]:
+        """What searching has cost so far: bounds and scores of referents, and records that were searched by bounds."""
+        tallies = sum((index.tally for index in [self._references, *self._windows]), np.zeros(boxes.TALLIES, np.int64))
+        return {
+            "bounds_total": int(tallies[boxes.BOUNDED]),
+            "scored_total": int(tallies[boxes.SCORED]),
+        }

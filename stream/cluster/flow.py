@@ -1,0 +1,124 @@
+"""The dataflow: lanes -> shards -> verdicts, events; clusters of all shards -> campaigns.
+
+    lane p --(position)--> shard p --(snapshot)--+--> verdicts, lane p
+                                                 +--> events, lane p
+                                                 +--> members --> campaigns --> one lane
+
+Everything up to the campaigns stays on one worker (see placement). Bytewax keeps positions and snapshots of the same
+epoch together; all that it is given to keep is text and bytes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import bytewax.operators as op
+from bytewax.dataflow import Dataflow
+
+from netclust.model import Model
+from netclust.stream.cluster.campaigns import Campaigns
+from netclust.stream.cluster.lanes import Bodies, LaneSink, LaneSource, Progress
+from netclust.stream.cluster.placement import lane_keys
+from netclust.stream.cluster.shard import Output, Seen, Shard
+from netclust.stream.daemon.config import ClusterConfig, Config
+
+__all__ = ["build_flow"]
+
+CAMPAIGNS = "campaigns"
+
+Watch = Callable[[Shard], None]
+
+
+class _ShardLogic(op.StatefulBatchLogic[Bodies, Output, bytes]):
+    """A shard, made when its first message or its snapshot comes."""
+
+    def __init__(
+        self, model: Model, config: Config, progress: Progress, resume: bytes | None, watch: Watch, seen: Seen
+    ) -> None:
+        self._model, self._config, self._progress = model, config, progress
+        self._watch, self._seen = watch, seen
+        self._shard: Shard | None = None
+        if resume is not None:
+            self._begin(Shard.restore(model, config, resume, seen=seen))
+
+    def _begin(self, shard: Shard) -> Shard:
+        self._shard = shard
+        self._watch(shard)
+        return shard
+
+    def on_batch(self, values: list[Bodies]) -> tuple[list[Output], bool]:
+        """Messages of the lane, in order."""
+        shard = self._shard
+        if shard is None:
+            partitions = self._config.cluster.partitions if self._config.cluster is not None else 1
+            shard = self._begin(Shard(self._model, self._config, values[0][0], partitions, seen=self._seen))
+        outputs = shard.step([body for _, bodies in values for body in bodies])
+        self._progress.last = time.time()
+        return outputs, self.RETAIN
+
+    def snapshot(self) -> bytes:
+        """Called at the end of an epoch in which something came."""
+        return self._shard.snapshot() if self._shard is not None else b""
+
+
+class _CampaignLogic(op.StatefulBatchLogic[bytes, bytes, bytes]):
+    """What joins the clusters of all shards."""
+
+    def __init__(self, model: Model, config: ClusterConfig, resume: bytes | None) -> None:
+        self._campaigns = Campaigns(
+            model, gap_seconds=config.campaign_gap_seconds, most=config.max_campaign_clusters, state=resume
+        )
+
+    def on_batch(self, values: list[bytes]) -> tuple[list[bytes], bool]:
+        """Summaries of clusters, in any order."""
+        return [event for body in values for event in self._campaigns.take(body)], self.RETAIN
+
+    def snapshot(self) -> bytes:
+        """All clusters that are remembered."""
+        return self._campaigns.snapshot()
+
+
+def build_flow(
+    model: Model,
+    config: Config,
+    cluster: ClusterConfig,
+    progress: Progress,
+    *,
+    watch: Watch = lambda _: None,
+    seen: Seen = lambda _: None,
+) -> Dataflow:
+    """The whole dataflow; `watch` is shown every shard that begins, `seen` every outcome, in their worker's thread."""
+    lanes, keys = cluster.partitions, lane_keys(cluster.partitions)
+    flow = Dataflow("netclust")
+    source = LaneSource(cluster.input, lanes, cluster.batch_messages, progress)
+    messages = op.input("lanes", flow, source)
+    outputs = op.stateful_batch(
+        "shards", messages, lambda resume: _ShardLogic(model, config, progress, resume or None, watch, seen)
+    )
+    for kind, url in (("verdicts", cluster.verdicts), ("events", cluster.events)):
+        if url:
+            some = op.filter_map_value(f"{kind}", outputs, _of_kind(kind))
+            op.output(f"write_{kind}", some, LaneSink(url, lanes, keys, kind, progress))
+    if cluster.campaigns:
+        members = op.filter_map("members", outputs, _member)
+        found = op.stateful_batch("campaigns", members, lambda resume: _CampaignLogic(model, cluster, resume))
+        written = op.map_value("campaign_events", found, _unnumbered)
+        op.output("write_campaigns", written, LaneSink(cluster.campaigns, 1, [CAMPAIGNS], "campaigns", progress))
+    return flow
+
+
+def _of_kind(kind: str) -> Callable[[Any], tuple[int, bytes] | None]:
+    def pick(output: Any) -> tuple[int, bytes] | None:
+        return (output[1], output[2]) if output[0] == kind else None
+
+    return pick
+
+
+def _member(item: tuple[str, Any]) -> tuple[str, bytes] | None:
+    return (CAMPAIGNS, item[1][2]) if item[1][0] == "members" else None
+
+
+def _unnumbered(body: bytes) -> tuple[int, bytes]:
+    return 0, body

@@ -1,0 +1,107 @@
+"""The folder in which a cluster's state is kept: Bytewax's recovery store, and what must not change while it lives.
+
+Bytewax unpickles what it finds in its store, so whoever can write there can run code: the folder is for its owner
+alone, and is refused if it is not.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from netclust import container
+from netclust.errors import InputError
+from netclust.optional import need
+from netclust.stream.daemon.build import state_dir
+from netclust.stream.daemon.config import ClusterConfig, Config
+
+__all__ = ["lock", "prepare", "recovery_dir"]
+
+MAX_STORES = 16
+"""Files of the recovery store: each is written by one worker at a time."""
+_FACTS, _STORE = "cluster.json", "bytewax"
+
+
+class _Facts(msgspec.Struct, forbid_unknown_fields=True):
+    """What the state depends on."""
+
+    format: int
+    partitions: int
+    input: str
+
+
+def recovery_dir(config: Config, cluster: ClusterConfig) -> Path:
+    """Where it is, whether it exists or not."""
+    return Path(cluster.recovery) if cluster.recovery else state_dir(config) / "cluster"
+
+
+def prepare(folder: Path, cluster: ClusterConfig) -> Path:
+    """Make the folder, or see that it is safe and fits; where the store is. Several may do so at once."""
+    bytewax = need("bytewax.recovery", "netclust cluster", "cluster")
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _refuse_shared(folder)
+        store = folder / _STORE
+        if not store.exists():
+            # Made aside and moved in one step: another process may be at it, or this one may be killed.
+            aside = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
+            try:
+                bytewax.init_db_dir(aside, min(cluster.partitions, MAX_STORES))
+                facts = _Facts(1, cluster.partitions, _without_options(cluster.input))
+                (aside / _FACTS).write_bytes(msgspec.json.encode(facts))
+                os.rename(aside, store)
+            except OSError:
+                if not store.exists():
+                    raise
+            finally:
+                shutil.rmtree(aside, ignore_errors=True)
+        _refuse_shared(store)
+    except OSError as error:
+        raise InputError(f"{error.filename or folder}: {error.strerror}") from None
+    _check(store / _FACTS, cluster)
+    return store
+
+
+def _check(path: Path, cluster: ClusterConfig) -> None:
+    try:
+        facts = msgspec.json.decode(container.read_bytes(path, 1 << 16), type=_Facts)
+    except msgspec.DecodeError as error:
+        raise InputError(f"{path}: {error}") from None
+    if facts.partitions != cluster.partitions:
+        raise InputError(
+            f"{path.parent} holds the state of {facts.partitions} partitions, the configuration has "
+            f"{cluster.partitions}: the number cannot change; give another [cluster] recovery to begin anew"
+        )
+    if facts.input != _without_options(cluster.input):
+        raise InputError(
+            f"{path.parent} holds positions in {facts.input}, the configuration reads "
+            f"{_without_options(cluster.input)}: give another [cluster] recovery to begin anew"
+        )
+
+
+def _without_options(url: str) -> str:
+    return url.partition("?")[0]
+
+
+def _refuse_shared(folder: Path) -> None:
+    found = folder.stat()
+    if found.st_uid not in (os.getuid(), 0) or stat.S_IMODE(found.st_mode) & 0o022:
+        raise InputError(f"{folder}: others can write there, and what is there is run: chmod 700 {folder}")
+
+
+def lock(folder: Path) -> IO[bytes]:
+    """Hold the folder: two clusters on one state would spoil it. Let go when the file, and all copies, are closed."""
+    file = (folder / "lock").open("ab")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise InputError(f"{folder}: in use by another `netclust cluster run`") from None
+    return file

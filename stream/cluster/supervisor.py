@@ -1,0 +1,131 @@
+"""Workers of one machine: as many processes, started again from the last snapshot when one of them dies.
+
+Bytewax processes depend on each other: when one ends badly, all are ended and started anew. Time between starts grows,
+and after too many in an hour the supervisor gives up.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from pathlib import Path
+
+from netclust.stream.cluster.recovery import lock, prepare, recovery_dir
+from netclust.stream.cluster.worker import check_cluster
+from netclust.stream.daemon.config import load_config
+from netclust.stream.daemon.logs import Log
+
+__all__ = ["Supervisor"]
+
+POLL_SECONDS = 0.05
+SETTLE_SECONDS = 0.2
+FIRST_WAIT, MAX_WAIT = 0.2, 30.0
+HEALTHY_SECONDS = 60.0
+HOUR = 3600.0
+BAD_INPUT = 2
+
+
+class Supervisor:
+    """Runs the workers until SIGTERM, or until they end by themselves."""
+
+    def __init__(self, path: Path, workers: int, *, until_idle: float | None = None) -> None:
+        self.path, self.workers, self.until_idle = path, workers, until_idle
+        self.config = load_config(path)
+        self.cluster, _ = check_cluster(self.config, str(path))
+        self.log = Log(self.config.log.format, self.config.log.level)
+        self.restarts = 0
+        self._stop = threading.Event()
+        self._children: list[subprocess.Popen[bytes]] = []
+
+    def run(self) -> int:
+        """The exit code: 0 after a clean stop."""
+        folder = recovery_dir(self.config, self.cluster)
+        prepare(folder, self.cluster)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+        with lock(folder) as held:
+            return self._run(held.fileno())
+
+    def _on_signal(self, number: int, frame: object) -> None:
+        self._stop.set()
+
+    def _run(self, held: int) -> int:
+        failures: deque[float] = deque()
+        wait = FIRST_WAIT
+        while True:
+            began = time.monotonic()
+            code = self._once(held)
+            if code in (0, BAD_INPUT) or self._stop.is_set():
+                return code
+            now = time.monotonic()
+            failures.append(now)
+            while failures and now - failures[0] > HOUR:
+                failures.popleft()
+            if len(failures) > self.cluster.max_restarts:
+                self.log.error("workers died too often: gives up", restarts=len(failures) - 1)
+                return 1
+            wait = FIRST_WAIT if now - began > HEALTHY_SECONDS else min(2 * wait, MAX_WAIT)
+            self.restarts += 1
+            self.log.warning("a worker died: all start again", code=code, seconds=wait, restarts=self.restarts)
+            if self._stop.wait(wait):
+                return 0
+
+    def _once(self, held: int) -> int:
+        """Start all workers, and wait; 0 if all ended well, else the first other code."""
+        ports = free_ports(self.workers)
+        addresses = ";".join(f"127.0.0.1:{port}" for port in ports)
+        try:
+            for process in range(self.workers):
+                words = [sys.executable, "-m", "netclust", "cluster", "run", "--config", str(self.path)]
+                words += ["--process-id", str(process), "--addresses", addresses, "--parent", str(os.getpid())]
+                words += [] if self.until_idle is None else ["--until-idle", str(self.until_idle)]
+                self._children.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, pass_fds=(held,)))  # noqa: S603
+            return self._watch()
+        finally:
+            self._end_all()
+
+    def _watch(self) -> int:
+        told, deadline = False, float("inf")
+        while True:
+            codes = [child.poll() for child in self._children]
+            bad = next((code for code in codes if code), None)
+            if bad is not None and not told:
+                time.sleep(SETTLE_SECONDS)  # the others notice, and one of them may know why
+                codes = [child.poll() for child in self._children]
+                return BAD_INPUT if BAD_INPUT in codes else bad
+            if None not in codes:  # one that was told to stop before it had begun ends by the signal
+                return next((code for code in codes if code and code != -signal.SIGTERM), 0)
+            if self._stop.is_set() and not told:
+                told, deadline = True, time.monotonic() + self.config.daemon.stop_seconds
+                for child in self._children:
+                    child.send_signal(signal.SIGTERM)
+            if time.monotonic() > deadline:
+                self.log.warning("workers did not stop in time: what was not kept is read again at the next start")
+                return 1
+            time.sleep(POLL_SECONDS)
+
+    def _end_all(self) -> None:
+        for child in self._children:
+            if child.poll() is None:
+                child.kill()
+        for child in self._children:
+            child.wait()
+        self._children = []
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of loopback that nobody listens at now."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [int(one.getsockname()[1]) for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()

@@ -1,0 +1,127 @@
+"""One worker process of a cluster: configuration and model in, the dataflow until it is stopped."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from netclust.errors import InputError, NetclustError
+from netclust.model import Model
+from netclust.optional import need
+from netclust.stream.bus.factory import check_bus
+from netclust.stream.daemon.build import load_model, model_name
+from netclust.stream.daemon.config import ClusterConfig, Config, load_config
+
+__all__ = ["check_cluster", "run_worker"]
+
+MAX_PARTITIONS = 4096
+_DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+
+
+def check_cluster(config: Config, where: str) -> tuple[ClusterConfig, Model]:
+    """Everything that can be known before the start; InputError says what is wrong."""
+    cluster = config.cluster
+    if cluster is None:
+        raise InputError(f"{where}: no [cluster]: say at least input = and events = or verdicts =")
+    if not (cluster.verdicts or cluster.events):
+        raise InputError(f"{where}: [cluster] writes nothing: give verdicts =, events = or both")
+    if not config.model.path and not config.sources:
+        raise InputError(f'{where}: which model? [model] path = "conn", "flow" or a file')
+    urls = [url for url in (cluster.input, cluster.verdicts, cluster.events, cluster.campaigns) if url]
+    plain = [str(check_bus(url)) for url in urls]
+    if len(set(plain)) < len(plain):
+        raise InputError(f"{where}: [cluster] has the same topic twice")
+    if not 1 <= cluster.partitions <= MAX_PARTITIONS:
+        raise InputError(f"{where}: cluster.partitions lies between 1 and {MAX_PARTITIONS}")
+    for name, least in (("batch_messages", 1), ("max_campaign_clusters", 2), ("max_restarts", 0)):
+        if not least <= getattr(cluster, name) <= 1 << 20:
+            raise InputError(f"{where}: cluster.{name} lies between {least} and {1 << 20}")
+    if not 0.05 <= cluster.epoch_seconds <= 3600:
+        raise InputError(f"{where}: cluster.epoch_seconds lies between 0.05 and 3600")
+    if not 0 <= cluster.campaign_gap_seconds <= 1e9:
+        raise InputError(f"{where}: cluster.campaign_gap_seconds is a number of seconds, 0 or more")
+    if config.window.partitions not in (1, cluster.partitions):
+        raise InputError(f"{where}: window.partitions is the daemon's: leave it out, or make it cluster.partitions")
+    model = load_model(config)
+    if cluster.partitions > 1 and model.encoding.schema.with_role("key") is None:
+        raise InputError(
+            f"{where}: schema {model.encoding.schema.name} of model {model_name(config)} has no key attribute, so "
+            "there is 1 partition"
+        )
+    if cluster.metrics:
+        from netclust.stream.http_guard import parse_listen
+
+        parse_listen(cluster.metrics)
+    return cluster, model
+
+
+def run_worker(
+    path: Path, process: int, addresses: Sequence[str], *, until_idle: float | None = None, parent: int | None = None
+) -> int:
+    """Run process number `process` of those at these addresses, until SIGTERM; the exit code."""
+    bytewax = need("bytewax.run", "netclust cluster", "cluster")
+    from netclust.stream.cluster.flow import build_flow
+    from netclust.stream.cluster.lanes import Progress
+    from netclust.stream.cluster.measures import Measures
+    from netclust.stream.cluster.recovery import prepare, recovery_dir
+    from netclust.stream.daemon.logs import Log
+    from netclust.stream.daemon.warming import load_kernels
+
+    if parent is not None:
+        _end_with(parent)
+    if not 0 <= process < max(len(addresses), 1):
+        raise InputError(f"process {process} of {len(addresses)}: there is none")
+    config = load_config(path)
+    cluster, model = check_cluster(config, str(path))
+    log = Log(config.log.format, config.log.level)
+    store = prepare(recovery_dir(config, cluster), cluster)
+    load_kernels(config, model, warming=bool(config.warmup.records))
+    progress = Progress(until_idle=until_idle)
+
+    def stop(number: int, frame: object) -> None:
+        progress.stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    measures = Measures(progress)
+    if cluster.metrics:
+        measures.serve(cluster.metrics, 0 if parent is None else process)
+    flow = build_flow(model, config, cluster, progress, watch=measures.watch, seen=measures.seen)
+    log.info("worker begins", process=process, processes=max(len(addresses), 1), partitions=cluster.partitions)
+    try:
+        bytewax.cli_main(
+            flow,
+            process_id=process if len(addresses) > 1 else None,
+            addresses=list(addresses) if len(addresses) > 1 else None,
+            epoch_interval=timedelta(seconds=cluster.epoch_seconds),
+            recovery_config=bytewax.RecoveryConfig(str(store)),
+        )
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of Rust, when another process is lost, is no Exception
+        why = _reason(error)
+        log.error("worker dies", process=process, why=str(why) or type(why).__name__)
+        return why.exit_code if isinstance(why, NetclustError) else 1
+    log.info("worker ends", process=process, records=measures.records, first=progress.first, last=progress.last,
+             **dict(progress.counters))  # fmt: skip
+    return 0
+
+
+def _reason(error: BaseException) -> BaseException:
+    """What Bytewax wraps: the first of its causes."""
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    return error
+
+
+def _end_with(parent: int) -> None:
+    """Do not outlive the supervisor, however it ends."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_DIES_WITH_PARENT, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)

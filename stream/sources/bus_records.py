@@ -1,0 +1,176 @@
+"""Records that sensors ship (`netclust.stream.daemon.shipping`), from all lanes of a topic.
+
+A sensor may send again what it has sent: of a sensor's stream and source only numbers above the last one count. Who
+sent a record is in its context column `sensor`.
+
+>>> from netclust.datasets.simulate import simulate
+>>> from netclust.stream.bus.base import Outgoing
+>>> from netclust.stream.bus.factory import open_writer
+>>> from netclust.stream.bus.record_messages import pack_records
+>>> table = simulate(5, seed=1).table()
+>>> body = pack_records(table, sensor="probe", stream="1", source="eth0")
+>>> open_writer("memory://shipped/records", 1).send([Outgoing(0, 0, body), Outgoing(0, 0, body)])
+>>> source = BusSource("in", "memory://shipped/records", table.schema, partitions=1)
+>>> source.open(None)
+>>> len(next(iter(source)).table), source.counters["sent_twice"]
+(5, 5)
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from netclust.errors import InputError, ModelError
+from netclust.schema import Schema
+from netclust.stream.bus.base import Incoming
+from netclust.stream.bus.factory import parse_bus_url
+from netclust.stream.bus.record_messages import RecordMessage, merged, unpack_message
+from netclust.stream.relations import RunningTime
+from netclust.stream.sources.base import TICK_SECONDS, Arrival, SourceState, empty_table, numbered
+from netclust.stream.sources.bus_lanes import FollowedLane, Patience
+from netclust.stream.sources.dialects import Notes
+from netclust.table import Table
+
+__all__ = ["MAX_PARTITIONS", "BusSource"]
+
+MAX_PARTITIONS = 64
+MAX_MESSAGES = 16
+"""Taken of a lane at once; each may have thousands of records."""
+MAX_STREAMS = 1024
+"""Streams of sensors whose last numbers are known, a lane; the one that was silent for longest is forgotten."""
+
+
+class _Lane(msgspec.Struct):
+    """What a state keeps of a lane: its position, and the last numbers of [sensor, stream, source]."""
+
+    position: str | None
+    seen: list[tuple[str, str, str, int]]
+
+
+class BusSource:
+    """All lanes of a topic, in turn. Its numbers are its own: it gives records in the order in which it reads them."""
+
+    replayable = True
+    sheds = False
+
+    def __init__(self, name: str, url: str, schema: Schema, *, partitions: int) -> None:
+        if not 1 <= partitions <= MAX_PARTITIONS:
+            raise InputError(
+                f"source {name}: partitions = {partitions}: 1 to {MAX_PARTITIONS}, as many as are shipped to"
+            )
+        self.name = name
+        self.schema = schema
+        self.counters: Counter[str] = Counter()
+        self.where = str(parse_bus_url(url))
+        self._notes = Notes(self.counters)
+        self._patience = Patience(self.counters)
+        self._lanes = [FollowedLane(url, lane, self._patience) for lane in range(partitions)]
+        self._seen: list[dict[tuple[str, str, str], int]] = [{} for _ in range(partitions)]
+        self._clock = RunningTime()
+        self._seq = 0
+        self._state_wanted = False
+
+    @property
+    def trouble(self) -> str:
+        """Why the bus cannot be read now."""
+        return self._patience.trouble
+
+    @property
+    def first_skipped(self) -> list[str]:
+        """What the first messages passed over were."""
+        return self._notes.first_skipped
+
+    def open(self, state: SourceState | None) -> None:
+        """Go on behind the last message of each lane; lanes that are new begin with their oldest."""
+        facts = state.facts if state is not None else {}
+        try:
+            lanes = msgspec.convert(facts.get("lanes", []), list[_Lane])
+            self._seq, self._clock.latest = msgspec.convert(
+                [facts.get("seq", 0), facts.get("now", -1)], tuple[int, int]
+            )
+        except msgspec.ValidationError:
+            raise ModelError(f"source {self.name}: the state says what is never written") from None
+        if len(lanes) > len(self._lanes):
+            raise InputError(
+                f"source {self.name}: it had {len(lanes)} partitions: records of one are not to be forgotten"
+            )
+        for number, lane in enumerate(lanes):
+            self._lanes[number].begin(lane.position)
+            self._seen[number] = {(sensor, stream, source): seq for sensor, stream, source, seq in lane.seen}
+
+    def __iter__(self) -> Iterator[Arrival]:
+        """Arrivals, one every TICK_SECONDS at least."""
+        stopped = self._patience.stopped
+        while not stopped.is_set():
+            received = time.monotonic()
+            tables: list[Table] = []
+            for number, lane in enumerate(self._lanes):
+                for message in lane.take(TICK_SECONDS / 2 / len(self._lanes), MAX_MESSAGES):
+                    tables += self._read(number, message)
+            yield self._arrival(merged(tables) if tables else empty_table(self.schema), received)
+        self._state_wanted = True
+        yield self._arrival(empty_table(self.schema), time.monotonic())
+
+    def _read(self, number: int, message: Incoming) -> list[Table]:
+        """The records of a message that are new."""
+        where = f"{self.where} lane {number} at {message.position}"
+        self.counters["bytes"] += len(message.body)
+        try:
+            found = unpack_message(message.body, self.schema, where)
+        except InputError as error:
+            self.counters["bad_value"] += 1
+            self._notes.keep(str(error))
+            return []
+        if not isinstance(found, RecordMessage):
+            self.counters["other_events"] += 1  # labels are for those who shard the stream
+            return []
+        seen = self._seen[number]
+        stream = (found.sensor, found.stream, found.source)
+        last = seen.pop(stream, -1)
+        fresh = found.table.seq > np.uint64(last) if last >= 0 else np.ones(len(found.table), bool)
+        if len(found.table):
+            last = max(last, int(found.table.seq[-1]))
+        seen[stream] = last  # behind all others: it spoke last
+        if len(seen) > MAX_STREAMS:
+            del seen[next(iter(seen))]
+        table = found.table[fresh] if not fresh.all() else found.table
+        self.counters["sent_twice"] += len(fresh) - len(table)
+        table.context["sensor"] = np.full(len(table), found.sensor, object)
+        return [table] if len(table) else []
+
+    def _arrival(self, table: Table, received: float) -> Arrival:
+        table = numbered(table, self._seq)
+        self._seq += len(table)
+        self.counters["records"] += len(table)
+        self._clock.advance(table.time[table.time >= 0])
+        return Arrival(table, self._state(), received, self._clock.latest)
+
+    def _state(self) -> SourceState | None:
+        if not self._state_wanted:
+            return None
+        self._state_wanted = False
+        lanes = [
+            {"position": lane.position, "seen": [[*stream, last] for stream, last in seen.items()]}
+            for lane, seen in zip(self._lanes, self._seen, strict=True)
+        ]
+        facts: dict[str, Any] = {"lanes": lanes, "seq": self._seq, "now": self._clock.latest}
+        return SourceState(facts)
+
+    def want_state(self) -> None:
+        """Give the state with the next arrival."""
+        self._state_wanted = True
+
+    def stop(self) -> None:
+        """End soon."""
+        self._patience.stopped.set()
+
+    def close(self) -> None:
+        """Let go of everything."""
+        for lane in self._lanes:
+            lane.close()

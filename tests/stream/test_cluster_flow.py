@@ -1,0 +1,299 @@
+"""The dataflow on real brokers: what shards in one process say, once; stopped, rescaled, told labels, refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import cluster_cases as cases
+import pytest
+from brokers import running
+from cluster_cases import CONN, PARTITIONS, ClusterProcess
+from daemon_cases import cli
+
+from netclust.errors import InputError
+from netclust.stream.bus.base import BusError, MessageRefusedError, Outgoing
+from netclust.stream.bus.factory import memory_bus
+from netclust.stream.bus.record_messages import LabelMessage, pack_label
+from netclust.stream.cluster.placement import lane_keys, sip_hash
+from netclust.stream.cluster.recovery import lock, prepare
+from netclust.stream.daemon.config import ClusterConfig, Config, parse_config
+
+TOPICS = ("input", "verdicts", "events", "campaigns")
+
+
+@pytest.fixture(scope="module")
+def sent(tmp_path_factory: pytest.TempPathFactory) -> list[Outgoing]:
+    return cases.messages(cases.office(tmp_path_factory.mktemp("office")))
+
+
+@pytest.fixture(params=["redis", "nats", "kafka"])
+def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    folder = tmp_path / "broker"
+    folder.mkdir()
+    with running(request.param, folder) as found:
+        yield found
+
+
+def test_labels_stops_and_other_numbers_of_workers_change_nothing(
+    broker: Any, sent: list[Outgoing], tmp_path: Path
+) -> None:
+    if "kafka" in broker.url("x"):  # its mock is slow
+        sent = sent[:60]
+    half = len(sent) // 2
+    with ClusterProcess(tmp_path / "c", broker.url) as cluster:
+        cluster.send(sent[:half])
+        assert cluster.start(2, "--until-idle", "2").wait() == 0, cluster.log.read_text()
+        first = cases.alone(sent[:half], cases.settings())
+        lines = [json.loads(line) for o in first[1] if o.kind == "verdicts" for line in o.body.splitlines()]
+        target = f"{lines[-1]['sensor']}/{lines[-1]['source']}:{lines[-1]['seq']}"
+        told = cli("cluster", "label", "-c", str(cluster.config), target, "attack:worm", "--by", "ann")
+        assert told.returncode == 0, told.stderr
+        cluster.send(sent[half:])
+        assert cluster.start(1, "--until-idle", "2").wait() == 0, cluster.log.read_text()
+        assert "skipped=0" in cluster.log.read_text()
+        label = _heard(cluster)
+        labels = [Outgoing(lane, 0, pack_label(label)) for lane in range(PARTITIONS)]
+        expected = cases.alone([*sent[:half], *labels, *sent[half:]], cases.settings())
+        for p in range(PARTITIONS):
+            for kind in ("verdicts", "events"):
+                assert cluster.received(kind, p) == cases.by_kind(expected[p], kind), (kind, p)
+        assert any(b"label l-" in body for _, body in cluster.received("events", 1))
+        numbers = [number for number, _ in cluster.received("campaigns", 0)]
+        assert numbers == list(range(1, len(numbers) + 1))
+
+
+def _heard(cluster: ClusterProcess) -> LabelMessage:
+    """The label that the command wrote, in every lane."""
+    import msgspec
+
+    found = {body for p in range(PARTITIONS) for _, body in cluster.received("input", p) if body[:1] == b"{"}
+    (body,) = found
+    return msgspec.json.decode(body, type=LabelMessage)
+
+
+# Within this process, on the bus in memory
+
+
+def whole_config(folder: Path, more: str = "") -> tuple[Config, ClusterConfig]:
+    urls = "".join(f'{topic} = "memory://{folder.name}/{topic}"\n' for topic in TOPICS)
+    config = parse_config(
+        f'[cluster]\n{urls}partitions = {PARTITIONS}\nrecovery = "{folder}/recovery"\nbatch_messages = 2\n'
+        f'[model]\npath = "conn"\n[verdicts]\nwhich = "all"\n[warmup]\nrecords = 0\n{more}'
+    )
+    assert config.cluster is not None
+    return config, config.cluster
+
+
+def run_here(folder: Path, workers: int, fail_after: int | None = None) -> dict[int, int]:
+    """Run the flow on worker threads until the lanes are empty, or until so many writes; thread of every shard."""
+    from bytewax.recovery import RecoveryConfig
+    from bytewax.testing import cluster_main
+
+    from netclust.stream.cluster.flow import build_flow
+    from netclust.stream.cluster.lanes import Progress
+    from netclust.stream.cluster.shard import Shard
+
+    config, cluster = whole_config(folder)
+    store = prepare(Path(cluster.recovery), cluster)
+    threads: dict[int, int] = {}
+
+    def watch(shard: Shard) -> None:
+        threads[shard.partition] = threading.get_ident()
+
+    progress = Progress(until_idle=0.3)
+    bus = memory_bus(folder.name)
+    memory = bus.writer
+    left = [fail_after]
+
+    def writer(topic: str, lanes: int) -> Any:
+        made: Any = memory(topic, lanes)
+        send = made.send
+
+        def failing(messages: Any) -> None:
+            if left[0] is not None:
+                left[0] -= 1
+                if left[0] < 0:
+                    send(messages[: len(messages) // 2])  # some were written
+                    raise RuntimeError("crash")
+            send(messages)
+
+        made.send = failing
+        return made
+
+    bus.writer = writer  # type: ignore[method-assign]
+    try:
+        cluster_main(
+            build_flow(CONN, config, cluster, progress, watch=watch),
+            [],
+            0,
+            epoch_interval=timedelta(seconds=0.05),
+            recovery_config=RecoveryConfig(str(store)),
+            worker_count_per_proc=workers,
+        )
+    finally:
+        bus.writer = memory  # type: ignore[method-assign]
+    return threads
+
+
+def told(folder: Path, topic: str) -> list[list[tuple[int, bytes]]]:
+    bus = memory_bus(folder.name)
+    return [[(m.number, m.body) for m in bus.lane(topic, p)] for p in range(PARTITIONS)]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_any_number_of_workers_says_the_same_and_has_an_even_share(
+    workers: int, sent: list[Outgoing], tmp_path: Path
+) -> None:
+    expected = cases.alone(sent, cases.settings())
+    memory_bus(tmp_path.name).writer("input", PARTITIONS).send(sent)
+    threads = run_here(tmp_path, workers)
+    for topic in ("verdicts", "events"):
+        assert told(tmp_path, topic) == [cases.by_kind(outputs, topic) for outputs in expected]
+    assert len(set(threads.values())) == workers
+    counts = [list(threads.values()).count(thread) for thread in set(threads.values())]
+    assert counts == [PARTITIONS // workers] * workers
+    campaigns = [json.loads(body) for _, body in told(tmp_path, "campaigns")[0]]
+    last = {event["campaign"]: event for event in campaigns}
+    assert any(len(event["shards"]) > 1 for event in last.values())
+
+
+def test_crashes_between_any_two_writes_lose_and_double_nothing(sent: list[Outgoing], tmp_path: Path) -> None:
+    expected = cases.alone(sent, cases.settings())
+    lanes = memory_bus(tmp_path.name).writer("input", PARTITIONS)
+    crashes = 0
+    step = max(len(sent) // 12, 1)
+    for i, begin in enumerate(range(0, len(sent), step)):
+        lanes.send(sent[begin : begin + step])
+        try:
+            run_here(tmp_path, (1, 2, 4)[i % 3], fail_after=i % 5)
+        except BaseException:  # other threads panic when one has crashed
+            crashes += 1
+    assert crashes >= 6
+    run_here(tmp_path, 2)
+    for topic in ("verdicts", "events"):
+        assert told(tmp_path, topic) == [cases.by_kind(outputs, topic) for outputs in expected]
+
+
+class StubbornWriter:
+    """Writes half and fails, the first time; refuses what is long."""
+
+    def __init__(self) -> None:
+        self.written: list[tuple[int, bytes]] = [(3, b"before")]
+        self.failed = False
+
+    def last(self, lane: int) -> int:
+        assert lane == 2
+        return self.written[-1][0]
+
+    def send(self, messages: Any) -> None:
+        for i, message in enumerate(messages):
+            if len(message.body) > 9:
+                raise MessageRefusedError("too long")
+            if i == 1 and not self.failed:
+                self.failed = True
+                raise BusError("gone")
+            self.written.append((message.number, message.body))
+
+
+def test_a_lane_is_written_once_whatever_the_bus_does() -> None:
+    from netclust.stream.cluster.lanes import LaneSinkPart, Progress, _Shared
+
+    writer, progress = StubbornWriter(), Progress()
+    part = LaneSinkPart(_Shared(writer, 1), 2, "events", progress)  # type: ignore[arg-type]
+    part.write_batch([(2, b"old"), (3, b"before"), (4, b"a"), (5, b"b"), (6, b"far too long"), (7, b"c")])
+    part.write_batch([(7, b"c"), (8, b"d")])
+    assert writer.written == [(3, b"before"), (4, b"a"), (5, b"b"), (7, b"c"), (8, b"d")]
+    assert progress.counters["events_refused"] == 1
+    assert progress.counters["events_skipped"] == 3
+    assert progress.counters["bus_errors_out"] == 1
+    part.write_batch([(0, b"e"), (0, b"f")])  # numbered when it is written
+    assert writer.written[-2:] == [(9, b"e"), (10, b"f")]
+
+
+def test_a_process_adds_up_the_numbers_of_its_shards(sent: list[Outgoing]) -> None:
+    from netclust.stream.cluster.lanes import Progress
+    from netclust.stream.cluster.measures import Measures
+    from netclust.stream.cluster.shard import Shard
+
+    progress = Progress()
+    progress.counters.update(verdicts_written=7, bus_errors_out=2)
+    measures = Measures(progress)
+    judged = 0
+    for p in (1, 3):
+        shard = Shard(CONN, cases.settings(), p, PARTITIONS, seen=measures.seen)
+        measures.watch(shard)
+        shard.step([m.body for m in sent if m.lane == p] + [b"x"])
+        judged += shard.records
+    lines = measures.telemetry.exposition()[0].decode().splitlines()
+    found = {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}
+    assert found["netclust_shards"] == 2
+    assert sum(value for name, value in found.items() if name.startswith("netclust_verdicts_total")) == judged
+    assert found['netclust_bus_messages_total{result="unreadable",topic="input"}'] == 2
+    assert found['netclust_bus_messages_total{result="written",topic="verdicts"}'] == 7
+    assert found['netclust_bus_errors_total{way="out"}'] == 2
+    assert found['netclust_shard_behind_seconds{shard="3"}'] > 0
+    assert found["netclust_alerts_open"] > 0
+    assert found["netclust_scrape_errors_total"] == 0
+    assert measures.records == judged
+
+
+def test_keys_of_lanes_are_spread_over_workers() -> None:
+    keys = lane_keys(48)
+    assert len(set(keys)) == 48
+    for workers in (1, 2, 3, 4, 5, 6, 8, 12, 16):
+        assert [sip_hash(key) % workers for key in keys] == [lane % workers for lane in range(48)]
+
+
+def test_state_of_another_number_of_partitions_is_refused(tmp_path: Path) -> None:
+    _, cluster = whole_config(tmp_path)
+    folder = tmp_path / "state"
+    store = prepare(folder, cluster)
+    assert store == prepare(folder, cluster)
+    assert [p.name for p in folder.iterdir()] == ["bytewax"]
+    import msgspec
+
+    with pytest.raises(InputError, match="the state of 4 partitions"):
+        prepare(folder, msgspec.structs.replace(cluster, partitions=8))
+    with pytest.raises(InputError, match="holds positions in"):
+        prepare(folder, msgspec.structs.replace(cluster, input="memory://other/input"))
+    (store / "cluster.json").write_text("{")
+    with pytest.raises(InputError, match=r"cluster\.json"):
+        prepare(folder, cluster)
+
+
+def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
+    _, cluster = whole_config(tmp_path)
+    folder = tmp_path / "state"
+    store = prepare(folder, cluster)
+    for shared in (folder, store):
+        os.chmod(shared, 0o770)  # noqa: S103
+        with pytest.raises(InputError, match="chmod 700"):
+            prepare(folder, cluster)
+        os.chmod(shared, 0o700)
+    with lock(folder), pytest.raises(InputError, match="in use by another"):
+        lock(folder)
+    lock(folder).close()
+
+
+def test_commands_say_what_is_wrong(tmp_path: Path) -> None:
+    config = tmp_path / "netclust.toml"
+    config.write_text('[cluster]\ninput = "redis://127.0.0.1:1/in?timeout=1"\nevents = "redis://127.0.0.1:1/out"\n'
+                      f'recovery = "{tmp_path}/r"\n[model]\npath = "conn"\n')  # fmt: skip
+    assert "1 partitions of schema conn: it would start" in cli("cluster", "check", "-c", str(config)).stdout
+    for words, why in (
+        (("run", "--addresses", "a:1"), "needs --process-id"),
+        (("run", "--process-id", "0", "--addresses", "here"), "is not HOST:PORT"),
+        (("label",), "what is what"),
+        (("label", "cluster:x", "normal"), "a cluster is cluster:N"),
+        (("label", "cluster:5", "normal", "--undo", "l-1"), "give nothing else"),
+        (("label", "cluster:5", "normal"), "nobody was told"),
+    ):
+        said = cli("cluster", words[0], "-c", str(config), *words[1:])
+        assert said.returncode == 2, said
+        assert why in said.stderr
