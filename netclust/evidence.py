@@ -1,4 +1,4 @@
-"""Evidence: the referents that verdicts came from, kept before they leave the window.
+"""Evidence: the referents that verdicts came from, copied before they are forgotten.
 
 A verdict names its best normal and its best other referent; what they looked like is copied while the records are
 linked, since a member may leave before the batch ends. `netclust.explanation` turns it into words.
@@ -76,14 +76,20 @@ class Collector:
         refs: kernels.References,
         win: kernels.Window,
         end: int,
+        kept: kernels.Window,
     ) -> None:
-        """Of records just linked: their referents are all still in the buffer, also those that left the window."""
+        """Of records just linked: their referents are all still in the buffer, also those that left the window.
+
+        Or they are among the representatives that there were before these records, `kept` in order of arrival.
+        """
         wanted = rows if self.which == "all" else rows[verdicts.anomalous[rows]]
         if len(wanted):
-            sides = (self._side(at[wanted], refs, win, end) for at in (verdicts.normal_at, verdicts.other_at))
+            sides = (self._side(at[wanted], refs, win, end, kept) for at in (verdicts.normal_at, verdicts.other_at))
             self._parts.append(Evidence(wanted, *sides))
 
-    def _side(self, handle: NDArray[np.int64], refs: kernels.References, win: kernels.Window, end: int) -> Side:
+    def _side(
+        self, handle: NDArray[np.int64], refs: kernels.References, win: kernels.Window, end: int, kept: kernels.Window
+    ) -> Side:
         n = len(handle)
         side = Side(
             np.zeros((n, self.features), np.float32),
@@ -94,10 +100,11 @@ class Collector:
         pinned = (handle < kernels.ROOT) & (handle != NO_REFERENT)
         k = reference_index(handle[pinned])
         side.num[pinned], side.code[pinned] = refs.num[:, k].T, refs.code[:, k].T
-        member = handle >= 0
-        at = np.searchsorted(win.tick[:end], handle[member])
-        side.num[member], side.code[member] = win.num[:, at].T, win.code[:, at].T
-        side.source[member], side.seq[member] = win.source[at], win.seq[at]
+        for members, count in ((win, end), (kept, len(kept.tick))):
+            found = np.isin(handle, members.tick[:count])
+            at = np.searchsorted(members.tick[:count], handle[found])
+            side.num[found], side.code[found] = members.num[:, at].T, members.code[:, at].T
+            side.source[found], side.seq[found] = members.source[at], members.seq[at]
         return side
 
     def evidence(self) -> Evidence:

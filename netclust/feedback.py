@@ -90,10 +90,11 @@ class Store:
     def groups(
         self,
     ) -> Iterator[tuple[kernels.References | kernels.Window, NDArray[np.int64], slice, PartitionState | None]]:
-        """The reference set, then each partition's live window: arrays, handles, live part, partition."""
+        """References, then each partition's representatives and window: arrays, handles, live part, partition."""
         yield self.refs, self.refs.origin, slice(0, len(self.refs.label)), None
         for partition in self.partitions:
-            yield partition.window, partition.window.tick, partition.live, partition
+            for members, live in partition.groups():
+                yield members, members.tick, live, partition
 
     def change(
         self,
@@ -104,8 +105,8 @@ class Store:
     ) -> Before:
         """Give one member a label, side, event and origin; return what it had. A trusted one will mature anew."""
         side = int(members.side[at])
-        if partition is not None and partition.window.trusted[at]:
-            partition.window.trusted[at] = 0
+        if partition is not None and isinstance(members, kernels.Window) and members.trusted[at]:
+            members.trusted[at] = 0
             partition.cursor[kernels.TRUSTED] -= 1
             side = kernels.WITHHELD
         had = (int(members.label[at]), side, int(members.event[at]), int(members.origin[at]))
@@ -130,10 +131,9 @@ def apply_label(event: LabelEvent, store: Store) -> None:
     side = store.side(event.label)
     for members, handles, live, partition in store.groups():
         if event.scope == "record":
-            if partition is None:
+            if isinstance(members, kernels.References):
                 continue
-            window = partition.window
-            match = (window.seq[live] == event.number) & (window.source[live] == event.source)
+            match = (members.seq[live] == event.number) & (members.source[live] == event.source)
         else:
             match = members.cluster[live] == event.number
         for at in np.flatnonzero(match) + live.start:

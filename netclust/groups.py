@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,12 +11,15 @@ from netclust.kernels.score import Scorer
 from netclust.model import Model
 
 LEAF_MEMBERS = 128
-NODE_LEAVES = 32
+NODE_LEAVES = 64
 SPREAD = 3
 """There are leaves for so many times the members that there can be, since few are full; untouched ones cost nothing."""
 
 UNITS = 384
 """How many units two referents are apart on average."""
+
+PUT_OFF = 2048
+"""Members whose scoring can be put off in a search."""
 
 TELLS = 0.0005
 """An attribute with less than this share of what referents differ by has no steps."""
@@ -80,44 +81,61 @@ def new_index(scorer: Scorer, steps: Steps, slots: int) -> Index:
     nodes = 2 * leaves // NODE_LEAVES + 16
     room, width, roots = ((n + 31) // 32 * 32 for n in (LEAF_MEMBERS, NODE_LEAVES, nodes))  # vectors read whole ones
 
-    def boxes(lead: int, n: int) -> list[NDArray[Any]]:
-        return [np.zeros((lead, 2 * stepped, n), np.uint8), np.zeros((lead, coded, n), np.uint16),
-                np.zeros((lead, n), np.uint16), np.zeros((lead, n), np.int64),
-                np.zeros((lead, n, 2 * features + 1), np.float32), np.zeros((lead, n), np.int32)]  # fmt: skip
-
     prices = [np.abs(part).max(initial=0) for part in np.split(scorer.match, scorer.offset[1:])] if coded else []
     tally = np.zeros(TALLIES, np.int64)
     tally[FREE_LEAVES], tally[FREE_NODES] = leaves, nodes
     reach = np.full((2, features), np.inf, np.float32)
     reach[1] = -np.inf
     return Index(
-        np.zeros((slots, features), np.float32),
-        np.zeros((slots, coded), np.uint16),
-        np.zeros(slots, np.float32),
-        np.full(slots, NOWHERE, np.int32),
-        np.zeros(slots, np.uint8),
-        np.full((2, slots), NOWHERE, np.int32),
-        np.zeros((leaves, stepped, room), np.uint8),
-        np.zeros((leaves, coded, room), np.uint16),
-        np.zeros((leaves, room), np.uint16),
-        np.zeros((leaves, room), np.int64),
-        *(np.zeros(leaves, np.int32) for _ in range(4)),
-        *boxes(nodes, width),
-        np.zeros(nodes, np.int32),
-        np.full(nodes, FREE, np.uint8),
-        *(np.zeros(nodes, np.int32) for _ in range(2)),
-        *boxes(2, roots),
-        np.zeros(2, np.int64),
-        reach,
-        np.arange(leaves, dtype=np.int32)[::-1].copy(),
-        np.arange(nodes, dtype=np.int32)[::-1].copy(),
-        np.array([LEAF_MEMBERS, NODE_LEAVES]),
-        np.zeros(roots, np.uint16),
-        np.zeros(width, np.uint16),
-        np.zeros(room, np.uint16),
-        np.zeros(roots, np.int64),
-        np.array(prices, np.float32),
-        np.zeros(max(room, width), np.float32),
-        np.zeros(max(room, width), np.int64),
-        tally,
+        row=np.zeros((slots, features), np.float32),
+        row_code=np.zeros((slots, coded), np.uint16),
+        row_unary=np.zeros(slots, np.float32),
+        where=np.full(slots, NOWHERE, np.int32),
+        held=np.zeros(slots, np.uint8),
+        hint=np.full((2, slots), NOWHERE, np.int32),
+        step=np.zeros((leaves, stepped, room), np.uint8),
+        code=np.zeros((leaves, coded, room), np.uint16),
+        lack=np.zeros((leaves, room), np.uint16),
+        number=np.zeros((leaves, room), np.int64),
+        size=np.zeros(leaves, np.int32),
+        node=np.zeros(leaves, np.int32),
+        column=np.zeros(leaves, np.int32),
+        worn=np.zeros(leaves, np.int32),
+        span=np.zeros((nodes, 2 * stepped, width), np.uint8),
+        mask=np.zeros((nodes, coded, width), np.uint16),
+        least=np.zeros((nodes, width), np.uint16),
+        oldest=np.zeros((nodes, width), np.int64),
+        exact=np.zeros((nodes, width, 2 * features + 1), np.float32),
+        leaf=np.zeros((nodes, width), np.int32),
+        width=np.zeros(nodes, np.int32),
+        side=np.full(nodes, FREE, np.uint8),
+        root=np.zeros(nodes, np.int32),
+        node_worn=np.zeros(nodes, np.int32),
+        root_span=np.zeros((2, 2 * stepped, roots), np.uint8),
+        root_mask=np.zeros((2, coded, roots), np.uint16),
+        root_least=np.zeros((2, roots), np.uint16),
+        root_oldest=np.zeros((2, roots), np.int64),
+        root_exact=np.zeros((2, roots, 2 * features + 1), np.float32),
+        root_node=np.zeros((2, roots), np.int32),
+        roots=np.zeros(2, np.int64),
+        reach=reach,
+        free_leaf=np.arange(leaves, dtype=np.int32)[::-1].copy(),
+        free_node=np.arange(nodes, dtype=np.int32)[::-1].copy(),
+        room=np.array([LEAF_MEMBERS, NODE_LEAVES]),
+        lacks=np.zeros(roots, np.uint16),
+        leaf_lacks=np.zeros(width, np.uint16),
+        member_lacks=np.zeros(room, np.uint16),
+        todo=np.zeros(roots, np.int64),
+        later_number=np.zeros(PUT_OFF, np.int64),
+        later_lack=np.zeros(PUT_OFF, np.uint16),
+        price=np.array(prices, np.float32),
+        values=np.zeros(max(room, width), np.float32),
+        order=np.zeros(max(room, width), np.int64),
+        tally=tally,
     )
+
+
+def apart(index: Index) -> Index:
+    """The same groups, with room of its own to search in: for searching at the same time, and nothing else."""
+    names = ("lacks", "leaf_lacks", "member_lacks", "todo", "later_number", "later_lack", "values", "order", "tally")
+    return index._replace(**{name: getattr(index, name).copy() for name in names})

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import operator
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -29,6 +30,7 @@ from netclust.clusters import ClusterSummary, summaries
 from netclust.errors import InputError
 from netclust.evidence import Collector, Evidence, Which
 from netclust.feedback import LabelEvent, Scope, Store, apply_label, apply_undo
+from netclust.kernels import keep
 from netclust.kernels import link as kernels
 from netclust.kernels.score import LANES
 from netclust.labels import LabelTable
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from netclust.snapshot import Frozen
 
 Feedback = Literal["none", "predicted", "gold"]
+Keep = Literal["reservoir", "medoid", "difficulty"]
+_POLICIES = {"reservoir": keep.RESERVOIR, "medoid": keep.MEDOID, "difficulty": keep.DIFFICULTY}
 
 
 class LinkerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,6 +57,10 @@ class LinkerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     Records mature in order of arrival (one with a time in the future holds up those behind it until it leaves), those
     without a time never, and none whose cluster is not normal or no longer summarised.
     At most `max_events` label events are remembered: older ones stay in force and can no longer be undone.
+    At most `representatives` of the records that left the referent window (those that were not withheld) can still be
+    linked to: evenly over the clusters, so that a flood crowds out itself and not what is rare. Of a cluster, `keep`
+    prefers a uniform sample (`reservoir`), those that most records linked to (`medoid`), or the closest verdicts
+    (`difficulty`). A true label that comes after its record left the window does not reach it; feedback does.
     `shard` (p, P): this linker is partition p of P that run apart, and numbers its novel clusters as such.
     """
 
@@ -66,6 +74,8 @@ class LinkerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     max_clusters: int = 65_536
     max_events: int = 1024
     shard: tuple[int, int] | None = None
+    representatives: int = 0
+    keep: Keep = "reservoir"
 
     def __post_init__(self) -> None:
         """Refuse what cannot work."""
@@ -80,6 +90,10 @@ class LinkerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
                 raise InputError(f"{name} must lie between {least} and {1 << 24}, not {getattr(self, name)}")
         if self.label_delay is not None and not 0 <= self.label_delay <= 1 << 24:
             raise InputError(f"label_delay must lie between 0 and {1 << 24}, not {self.label_delay}")
+        if not 0 <= self.representatives <= 1 << 16:
+            raise InputError(f"representatives must lie between 0 and {1 << 16}, not {self.representatives}")
+        if self.keep not in get_args(Keep):
+            raise InputError(f"keep is one of {', '.join(get_args(Keep))}, not {self.keep!r}")
         if self.mature_after is not None and not 0 <= self.mature_after < 1e9:
             raise InputError("mature_after is a number of seconds, 0 or more")
         if not 0 <= self.mature_share <= 1:
@@ -131,9 +145,15 @@ def _check_feedback(feedback: str) -> None:
 class Linker:
     """A model at work on a stream. One call a batch; results do not depend on how the stream is cut into batches."""
 
-    def __init__(self, model: Model, config: LinkerConfig | None = None, *, search: Search = "auto") -> None:
+    def __init__(
+        self, model: Model, config: LinkerConfig | None = None, *, search: Search = "auto", threads: int = 1
+    ) -> None:
+        """`search` and `threads` (partitions that are linked at a time) change what it costs, never what comes out."""
+        if not 1 <= threads <= 256:
+            raise InputError(f"threads must lie between 1 and 256, not {threads}")
         self.model = model
         self.config = config or LinkerConfig()
+        self.threads = min(threads, self.config.partitions)
         if self.config.partitions > 1 and model.encoding.schema.with_role("key") is None:
             raise InputError(f"schema {model.encoding.schema.name} has no key attribute, so there is 1 partition")
         self.labels: LabelTable = model.encoding.label_table()
@@ -142,11 +162,15 @@ class Linker:
         self._next_event = 0
         self._refs = new_references(model)
         self._parts = [
-            new_partition(model, self.config.kept, self.config.max_clusters) for _ in range(self.config.partitions)
+            new_partition(model, self.config.kept, self.config.max_clusters, self.config.representatives)
+            for _ in range(self.config.partitions)
         ]
         self.searching = Searching(search, model, self.config.kept, len(model.reference), self.config.partitions)
-        self._acc = np.zeros(max(len(model.reference), self.config.referent_window) + LANES, np.float32)
-        self._matches = np.zeros(len(model.encoding.widths), np.float32)
+        most = max(len(model.reference), self.config.referent_window, self.config.representatives)
+        # Room for those that work at the same time.
+        apart = self.config.partitions if self.threads > 1 else 1
+        self._acc = [np.zeros(most + LANES, np.float32) for _ in range(apart)]
+        self._matches = [np.zeros(len(model.encoding.widths), np.float32) for _ in range(apart)]
 
     def process(self, batch: Batch) -> Verdicts:
         """Link every record of the batch, in order; a record sees the earlier ones of its own batch."""
@@ -225,18 +249,29 @@ class Linker:
         rows = np.arange(start, stop, dtype=np.int64)
         of = (key[start:stop] % np.uint64(count)).astype(np.int64) if count > 1 else None
         normal = self.labels.is_normal
-        for p, part in enumerate(self._parts):
+
+        def link(p: int) -> None:
+            part = self._parts[p]
             index = rows if of is None else rows[of == p]
             at = 0
             while True:
                 room = part.make_room() if self.config.kept else len(index)
+                representatives = part.copy_representatives() if collector is not None else None
                 self._run(index[at : at + room], first, records, p, part, normal, verdicts)
-                if collector is not None:
+                if collector is not None and representatives is not None:
                     end = int(part.cursor[kernels.END])
-                    collector.gather(index[at : at + room], verdicts, self._refs, part.window, end)
+                    collector.gather(index[at : at + room], verdicts, self._refs, part.window, end, representatives)
                 at += room
                 if at >= len(index):
                     break
+
+        if self.threads == 1:
+            for p in range(count):
+                link(p)
+            return
+        self.searching.references(self._refs, 0)  # made before they are shared
+        with ThreadPoolExecutor(self.threads) as pool:  # kernels let others run meanwhile
+            list(pool.map(link, range(count)))
 
     def _run(
         self,
@@ -251,12 +286,12 @@ class Linker:
         keep: bool = True,
     ) -> None:
         """Link some records of one partition."""
-        refs_groups, refs_search = self.searching.references(self._refs)
+        refs_groups, refs_search = self.searching.references(self._refs, p)
         groups, search = self.searching.window(p, part)
         kernels.link_records(
             index, first, records, self.model.scorer, self._refs, refs_groups, part.window, groups,
-            self.searching.hunt, part.clusters, part.cursor, self._settings(p, keep, search, refs_search), normal, self._acc,
-            self._matches, _links(verdicts),
+            self.searching.hunt(p), part.kept, part.clusters, part.cursor, self._settings(p, keep, search, refs_search),
+            normal, self._acc[p % len(self._acc)], self._matches[p % len(self._matches)], _links(verdicts),
         )  # fmt: skip
 
     def _settings(self, p: int, keep: bool, search: int, refs_search: int) -> kernels.Settings:
@@ -275,6 +310,7 @@ class Linker:
             keep=keep,
             search=search,
             search_references=refs_search,
+            policy=_POLICIES[c.keep],
         )
 
     # Feedback
@@ -356,18 +392,18 @@ class Linker:
     def knows_cluster(self, cluster: int) -> bool:
         """Whether a label on it would reach anything: its summary is kept, or a member can still be linked to."""
         return any(
-            bool((part.clusters.ident == cluster).any() or (part.window.cluster[part.live] == cluster).any())
+            bool((part.clusters.ident == cluster).any())
+            or any((members.cluster[live] == cluster).any() for members, live in part.groups())
             for part in self._parts
         )
 
     def members(
         self, *, cluster: int | None = None, record_id: str | None = None
     ) -> tuple[NDArray[np.float32], NDArray[np.uint16]]:
-        """What the referent window holds of a cluster, or of one record: numbers and codes, a row each."""
+        """What can be linked to of a cluster, or of one record, besides references: numbers and codes, a row each."""
         nums, codes = [], []
         source, seq = _record(record_id) if record_id is not None else (0, 0)
-        for part in self._parts:
-            win, live = part.window, part.live
+        for win, live in (group for part in self._parts for group in part.groups()):
             match = (win.source[live] == source) & (win.seq[live] == seq) if record_id else win.cluster[live] == cluster
             at = np.flatnonzero(match) + live.start
             nums.append(win.num[:, at].T)
@@ -385,6 +421,7 @@ class Linker:
         }
         counts = {name: sum(int(part.cursor[slot]) for part in self._parts) for name, slot in slots.items()}
         counts["referents"] = sum(part.live.stop - part.live.start for part in self._parts)
+        counts["representatives"] = sum(int(part.kept.size[0]) for part in self._parts)
         counts["records_total"] = self.tick
         return counts
 
@@ -412,11 +449,12 @@ class Linker:
         base: bytes | None = None,
         *,
         search: Search = "auto",
+        threads: int = 1,
     ) -> Linker:
         """Go on where a snapshot was taken, bit for bit, with the same model; one of changes needs its `base`."""
         from netclust.snapshot import thaw
 
-        return thaw(model, snapshot, where, base, search)
+        return thaw(model, snapshot, where, base, search, threads)
 
     def adopt(self, model: Model, config: LinkerConfig | None = None) -> Linker:
         """A linker with another model that goes on counting where this one stands; this one must not be used again.

@@ -1,4 +1,4 @@
-"""How a linker looks for the best referents: by scoring all of them, or by bounds of groups. Both give the same, bit for bit.
+"""How a linker looks for the best referents: by scoring all, or by bounds of groups; the same answer, bit for bit.
 
 The groups are made from the members and are no part of what a linker remembers: a snapshot does not have them, and they
 are made again where they are missing.
@@ -16,11 +16,11 @@ True
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from netclust.groups import new_hunt, new_index
+from netclust.groups import apart, new_hunt, new_index
 from netclust.kernels import boxes
 from netclust.kernels import link as kernels
 from netclust.kernels.boxes import Index
@@ -30,7 +30,7 @@ from netclust.state import PartitionState
 Search = Literal["auto", "full", "pruned"]
 """`full` scores every referent; `pruned` only groups that can win; `auto` the latter, where and while it costs less."""
 
-PRUNE_FROM = 768
+PRUNE_FROM = 4096
 """Fewer referents than this are scored sooner than bounded."""
 
 
@@ -43,8 +43,8 @@ class Searching:
         self._kept = kept
         self._how = self._choose(kept)
         self._references_how = self._choose(references)
-        self.hunt = new_hunt(model)
-        self._references = self._new(references if self._references_how else 0)
+        self._hunts = [new_hunt(model) for _ in range(partitions)]
+        self._references = [self._new(references if self._references_how else 0)]
         self._windows = [self._new(kept + 1 if self._how else 0) for _ in range(partitions)]
         self._references_changed = True
         self._changed = [False] * partitions
@@ -56,41 +56,50 @@ class Searching:
             return kernels.PRUNED
         return kernels.CHEAPEST if members >= PRUNE_FROM else kernels.FULL
 
+    def hunt(self, p: int) -> kernels.Hunt:
+        """What searching by bounds needs besides groups: a partition's own, since several may search at a time."""
+        return self._hunts[p]
+
     def _new(self, slots: int) -> Index:
-        return new_index(self._model.scorer, self.hunt.steps, slots)
+        return new_index(self._model.scorer, self._hunts[0].steps, slots)
 
     def changed(self) -> None:
         """Sides of members have changed from outside of the kernel."""
         self._references_changed = True
         self._changed = [True] * len(self._changed)
 
-    def references(self, refs: kernels.References) -> tuple[Index, int]:
-        """The groups of the reference set, and how to search."""
+    def references(self, refs: kernels.References, p: int) -> tuple[Index, int]:
+        """The groups of the reference set, with room for a partition to search in, and how to search."""
+        first = self._references[0]
         if self._references_changed and self._references_how:
-            if self._references.tally[boxes.LOST]:
-                self._references = self._new(len(refs.label))
-            kernels.regroup_references(self._references, refs, self.hunt, self._model.scorer)
+            if first.tally[boxes.LOST]:
+                first = self._new(len(refs.label))
+            kernels.regroup_references(first, refs, self._hunts[0], self._model.scorer)
+            self._references = [first]
         self._references_changed = False
-        return self._references, self._references_how
+        while len(self._references) <= p:
+            self._references.append(apart(first))
+        return self._references[p], self._references_how
 
     def window(self, p: int, part: PartitionState) -> tuple[Index, int]:
         """The groups of a partition's window, and how to search."""
         if self._how and self._windows[p].tally[boxes.LOST]:
             self._windows[p] = self._new(self._kept + 1)  # filled by the kernel, from what the window holds
         elif self._changed[p] and self._how:
-            kernels.regroup_window(self._windows[p], part.window, part.cursor, self.hunt, self._model.scorer)
+            kernels.regroup_window(self._windows[p], part.window, part.cursor, self._hunts[p], self._model.scorer)
         self._changed[p] = False
         return self._windows[p], self._how
 
     def adopt(self, old: Searching) -> None:
         """Go on with the groups of the windows of another model's, where their members are what they were."""
-        same = all(map(np.array_equal, old._model.scorer, self._model.scorer))
+        before, now = (list[Any](searching._model.scorer) for searching in (old, self))
+        same = all(np.array_equal(a, b) for a, b in zip(before, now, strict=True))
         if old._how == self._how and same:
-            self.hunt, self._windows, self._changed = old.hunt, old._windows, old._changed
+            self._hunts, self._windows, self._changed = old._hunts, old._windows, old._changed
 
     def work(self) -> dict[str, int]:
         """What searching has cost so far: bounds and scores of referents, and records that were searched by bounds."""
-        tallies = sum((index.tally for index in [self._references, *self._windows]), np.zeros(boxes.TALLIES, np.int64))
+        tallies = sum((index.tally for index in [*self._references, *self._windows]), np.zeros(boxes.TALLIES, np.int64))
         return {
             "bounds_total": int(tallies[boxes.BOUNDED]),
             "scored_total": int(tallies[boxes.SCORED]),

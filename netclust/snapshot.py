@@ -106,7 +106,9 @@ def freeze(linker: Linker, since: int | None = None) -> Frozen:
     return frozen
 
 
-def thaw(model: Model, snapshot: bytes, where: str, base: bytes | None, search: Search = "auto") -> Linker:
+def thaw(
+    model: Model, snapshot: bytes, where: str, base: bytes | None, search: Search = "auto", threads: int = 1
+) -> Linker:
     """A linker from a snapshot; see Linker.restore."""
     arrays, header = _unpack(snapshot, where)
     if header.model != model.fingerprint:
@@ -115,7 +117,7 @@ def thaw(model: Model, snapshot: bytes, where: str, base: bytes | None, search: 
         raise ModelError(f"{where}: does not hold {header.config.partitions} partitions")
     if header.since is not None:
         _complete(arrays, header, base, where)
-    linker = Linker(model, header.config, search=search)
+    linker = Linker(model, header.config, search=search, threads=threads)
     if header.labels[: len(linker.labels)] != linker.labels.names:
         raise ModelError(f"{where}: its labels are not the model's")
     for name in header.labels:
@@ -161,7 +163,7 @@ def _complete(arrays: Arrays, header: _Header, base: bytes | None, where: str) -
 
 def adopt(old: Linker, model: Model, config: LinkerConfig) -> Linker:
     """The linker of another model, with what the old one remembers; see Linker.adopt."""
-    linker = Linker(model, config, search=old.searching.search)
+    linker = Linker(model, config, search=old.searching.search, threads=old.threads)
     linker.tick = old.tick
     if config != old.config or not _goes_on(old.model, model):
         counted = sum(int(part.cursor[kernels.PUSHED]) for part in old._parts)
@@ -180,6 +182,8 @@ def adopt(old: Linker, model: Model, config: LinkerConfig) -> Linker:
     linker.searching.adopt(old.searching)
     for part in linker._parts:
         part.window = part.window._replace(unary=unary_parts(part.window.code, model.scorer))  # the old may be lent
+        member = part.kept.member
+        part.kept = part.kept._replace(member=member._replace(unary=unary_parts(member.code, model.scorer)))
     return linker
 
 

@@ -1,4 +1,4 @@
-"""The linker's state as arrays: one referent window and one table of cluster summaries a partition."""
+"""The linker's state as arrays: a referent window, representatives and a table of cluster summaries a partition."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from netclust import container
 from netclust.container import Arrays
 from netclust.errors import ModelError
 from netclust.kernels import link as kernels
+from netclust.kernels.keep import Kept
 from netclust.kernels.score import LANES, columns, unary_parts
 from netclust.model import Model
 
@@ -28,21 +29,44 @@ class PartitionState:
     window: kernels.Window
     clusters: kernels.Clusters
     cursor: NDArray[np.int64]
+    kept: Kept
     lent_to: WeakSet[Any] = field(default_factory=WeakSet)  # those that look at settled columns in the buffer
 
-    def __getstate__(self) -> tuple[kernels.Window, kernels.Clusters, NDArray[np.int64]]:
+    def __getstate__(self) -> tuple[kernels.Window, kernels.Clusters, NDArray[np.int64], Kept]:
         """A copy of it is lent to nobody."""
-        return self.window, self.clusters, self.cursor
+        return self.window, self.clusters, self.cursor, self.kept
 
-    def __setstate__(self, state: tuple[kernels.Window, kernels.Clusters, NDArray[np.int64]]) -> None:
+    def __setstate__(self, state: tuple[kernels.Window, kernels.Clusters, NDArray[np.int64], Kept]) -> None:
         """Come back from a copy."""
-        self.window, self.clusters, self.cursor = state
+        self.window, self.clusters, self.cursor, self.kept = state
         self.lent_to = WeakSet()
 
     @property
     def live(self) -> slice:
         """The members of the referent window, oldest first."""
         return slice(int(self.cursor[kernels.START]), int(self.cursor[kernels.END]))
+
+    @property
+    def representatives(self) -> kernels.Window:
+        """Those that left the window and can still be linked to, in no order; the arrays are the store's own."""
+        return _cut(self.kept.member, int(self.kept.size[0]))
+
+    def groups(self) -> tuple[tuple[kernels.Window, slice], tuple[kernels.Window, slice]]:
+        """All that can be linked to besides the references: arrays and where in them, representatives first."""
+        return (self.kept.member, slice(0, int(self.kept.size[0]))), (self.window, self.live)
+
+    def copy_representatives(self) -> kernels.Window:
+        """A copy of them in order of arrival: the records to come may push some out."""
+        kept = self.representatives
+        order = np.argsort(kept.tick)
+        return kernels.Window(**{name: array[..., order] for name, array in kept._asdict().items()})
+
+    def find(self, tick: int) -> tuple[NDArray[np.float32], NDArray[np.uint16]] | None:
+        """The numbers and codes of the member with this arrival number, None if it cannot be linked to any more."""
+        for members, live in self.groups():
+            for at in np.flatnonzero(members.tick[live] == tick) + live.start:
+                return members.num[:, at], members.code[:, at]
+        return None
 
     def make_room(self) -> int:
         """How many records can be appended, after the live members were moved to the front if there was no room."""
@@ -54,6 +78,8 @@ class PartitionState:
             for name, array in self.window._asdict().items():
                 members = getattr(old, name)[..., live]
                 array[..., : live.stop - live.start] = members if lent else members.copy()
+            if len(self.kept.weight):
+                self.kept.weight[: live.stop - live.start] = self.kept.weight[live].copy()
             self.cursor[kernels.START], self.cursor[kernels.END] = 0, live.stop - live.start
         return capacity - int(self.cursor[kernels.END])
 
@@ -76,6 +102,17 @@ def new_window(capacity: int, features: int, coded: int) -> kernels.Window:
         time=np.zeros(capacity, np.int64),
         source=np.zeros(capacity, np.uint16),
         seq=np.zeros(capacity, np.uint64),
+    )
+
+
+def new_kept(representatives: int, capacity: int, slots: int, features: int, coded: int) -> Kept:
+    """An empty store of representatives beside a window's buffer; of 0, nothing."""
+    return Kept(
+        member=new_window(representatives, features, coded),
+        priority=np.zeros(representatives, np.float32),
+        size=np.zeros(1, np.int64),
+        held=np.zeros(slots if representatives else 0, np.int64),
+        weight=np.zeros(capacity if representatives else 0, np.float32),
     )
 
 
@@ -104,8 +141,8 @@ def new_clusters(classes: int, slots: int) -> kernels.Clusters:
     )
 
 
-def new_partition(model: Model, kept: int, max_clusters: int) -> PartitionState:
-    """An empty partition whose window keeps `kept` records."""
+def new_partition(model: Model, kept: int, max_clusters: int, representatives: int = 0) -> PartitionState:
+    """An empty partition whose window keeps `kept` records, and some of those that left it."""
     features, coded, classes = (
         len(model.encoding.kept),
         len(model.encoding.widths),
@@ -115,7 +152,8 @@ def new_partition(model: Model, kept: int, max_clusters: int) -> PartitionState:
     capacity = kept + max(kept, SPARE) if kept else 0
     cursor = np.zeros(kernels.CURSORS, np.int64)
     cursor[kernels.HAND] = classes
-    return PartitionState(new_window(capacity, features, coded), new_clusters(classes, max_clusters), cursor)
+    store = new_kept(representatives if kept else 0, capacity, classes + max_clusters, features, coded)
+    return PartitionState(new_window(capacity, features, coded), new_clusters(classes, max_clusters), cursor, store)
 
 
 def new_references(model: Model) -> kernels.References:
@@ -155,7 +193,17 @@ def partition_arrays(state: PartitionState, p: int, since: int | None = None) ->
     in_use = int(np.flatnonzero(state.clusters.ident >= 0)[-1]) + 1 if (state.clusters.ident >= 0).any() else 0
     for name, array in state.clusters._asdict().items():
         arrays[f"{p}.clusters.{name}"] = array[:in_use].copy()
+    if len(state.kept.priority):  # in full, also with `since`: they are few
+        for name, array in state.representatives._asdict().items():
+            arrays[f"{p}.kept.{name}"] = array.copy()
+        arrays[f"{p}.kept.priority"] = state.kept.priority[: state.kept.size[0]].copy()
+        arrays[f"{p}.kept.weight"] = state.kept.weight[live].copy()
     return arrays
+
+
+def _cut(members: kernels.Window, n: int) -> kernels.Window:
+    """The first n members."""
+    return kernels.Window(**{name: array[..., :n] for name, array in members._asdict().items()})
 
 
 def join_partition(arrays: Arrays, base: Arrays, p: int, where: str) -> None:
@@ -192,6 +240,20 @@ class Limits:
         if (event < -1).any() or (event >= self.events).any():
             raise ModelError(f"{where}: names label events that it does not have")
 
+    def check_members(self, win: kernels.Window, slots: int, where: str) -> None:
+        """Refuse members with what does not exist."""
+        if (win.slot < 0).any() or (win.slot >= slots).any():
+            raise ModelError(f"{where}: a member names a cluster summary that does not exist")
+        self.check_labels(win.label, win.event, where)
+        if (win.truth >= self.labels).any() or (win.code >= self.widths[:, None]).any():
+            raise ModelError(f"{where}: a member has a label or a value that does not exist")
+        if (win.side > kernels.OTHER_SIDE).any() or (win.trusted > 1).any():
+            raise ModelError(f"{where}: a member has a side that does not exist")
+        if (win.side[win.trusted == 1] != kernels.NORMAL_SIDE).any():
+            raise ModelError(f"{where}: a trusted member is not normal")
+        if (win.origin < kernels.ROOT - self.references).any() or (win.origin >= self.tick).any():
+            raise ModelError(f"{where}: a member has its label from one that does not exist")
+
 
 def restore_references(refs: kernels.References, arrays: Arrays, limits: Limits, where: str) -> None:
     """Give the reference set the labels of a snapshot."""
@@ -217,23 +279,39 @@ def restore_partition(state: PartitionState, arrays: Arrays, p: int, limits: Lim
         array[..., :n] = container.need(arrays, f"{p}.window.{name}", array.dtype, shape, where)
     _restore_clusters(state.clusters, arrays, p, classes, limits, where)
     slots = len(state.clusters.ident)
-    win = kernels.Window(**{name: array[..., :n] for name, array in state.window._asdict().items()})
-    if (win.slot < 0).any() or (win.slot >= slots).any() or not classes <= cursor[kernels.HAND] < slots:
-        raise ModelError(f"{where}: a member names a cluster summary that does not exist")
-    limits.check_labels(win.label, win.event, where)
-    if (win.truth >= limits.labels).any() or (win.code >= limits.widths[:, None]).any():
-        raise ModelError(f"{where}: a member has a label or a value that does not exist")
-    if (win.side > kernels.OTHER_SIDE).any() or (win.trusted > 1).any():
-        raise ModelError(f"{where}: a member has a side that does not exist")
-    if (win.side[win.trusted == 1] != kernels.NORMAL_SIDE).any():
-        raise ModelError(f"{where}: a trusted member is not normal")
-    if (win.origin < kernels.ROOT - limits.references).any() or (win.origin >= limits.tick).any():
-        raise ModelError(f"{where}: a member has its label from one that does not exist")
+    win = _cut(state.window, n)
+    if not classes <= cursor[kernels.HAND] < slots:
+        raise ModelError(f"{where}: names a cluster summary that does not exist")
+    limits.check_members(win, slots, where)
     if int(win.trusted.sum()) != cursor[kernels.TRUSTED] or cursor[kernels.TRUSTED] > limits.trusted:
         raise ModelError(f"{where}: more or fewer trusted members than it says")
     if n and (win.tick[0] < 0 or win.tick[-1] >= limits.tick or (np.diff(win.tick) <= 0).any()):
         raise ModelError(f"{where}: the members are not in order of arrival")
     state.cursor[:] = cursor
+    if len(state.kept.priority):
+        _restore_kept(state, arrays, p, limits, where)
+
+
+def _restore_kept(state: PartitionState, arrays: Arrays, p: int, limits: Limits, where: str) -> None:
+    """Fill an empty store of representatives beside a window that is restored already."""
+    store, live = state.kept, state.live
+    tick = arrays.get(f"{p}.kept.tick")
+    n = -1 if tick is None else len(tick)
+    if not 0 <= n <= min(len(store.priority), int(state.cursor[kernels.PUSHED]) - live.stop):
+        raise ModelError(f"{where}: the representatives are missing, or more than the configuration allows")
+    for name, array in (store.member._asdict() | {"priority": store.priority}).items():
+        array[..., :n] = container.need(arrays, f"{p}.kept.{name}", array.dtype, (*array.shape[:-1], n), where)
+    store.weight[live] = container.need(arrays, f"{p}.kept.weight", np.float32, (live.stop,), where)
+    store.size[0] = n
+    kept = state.representatives
+    limits.check_members(kept, len(state.clusters.ident), where)
+    before = int(state.window.tick[0]) if live.stop else limits.tick
+    if (kept.tick < 0).any() or (kept.tick >= before).any() or len(np.unique(kept.tick)) < n or kept.trusted.any():
+        raise ModelError(f"{where}: a representative is still in the window, there twice, or trusted")
+    if np.isnan(store.priority).any() or np.isnan(store.weight).any():
+        raise ModelError(f"{where}: a priority is not a number")
+    counted = state.clusters.ident[kept.slot] == kept.cluster
+    store.held[:] = np.bincount(kept.slot[counted], minlength=len(store.held))
 
 
 def _restore_clusters(

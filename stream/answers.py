@@ -168,8 +168,7 @@ def _referent(linker: Linker, handle: int) -> tuple[NDArray[np.float32], NDArray
         k = reference_index(handle)
         return linker.model.reference.num[k], linker.model.reference.code[k]
     for part in linker._parts:
-        live = part.live
-        at = live.start + int(np.searchsorted(part.window.tick[live], handle))
-        if at < live.stop and part.window.tick[at] == handle:
-            return part.window.num[:, at], part.window.code[:, at]
+        found = part.find(handle)
+        if found is not None:
+            return found
     return None

@@ -103,7 +103,7 @@ class Detector:
         patient: bool = True,
     ) -> None:
         self.config = config
-        self.linker = linker or Linker(model, config.window.linker())
+        self.linker = linker or Linker(model, config.window.linker(), threads=config.window.threads)
         self.generation = 0
         self.shipped = model  # what a warm-up starts from, and where online updates of weights began
         names = [source.name for source in config.sources] if names is None else names

@@ -471,5 +471,5 @@ def info(
     run(model, json, top)
 
 
-# The commands of daemon, cluster, clustering and coreference stand in files of their own, and hang on to this one.
-from netclust.cli import cluster_app, clustering_app, coreference_app, daemon_app  # noqa: E402, F401
+# The commands of daemon, cluster, clustering, coreference, growth stand in files of their own, and hang on to this one.
+from netclust.cli import cluster_app, clustering_app, coreference_app, daemon_app, growth_app  # noqa: E402, F401

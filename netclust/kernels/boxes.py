@@ -25,6 +25,7 @@ FREE = 2  # the side of a node that is none's
 MOST = 65535  # what can be lacked, in units
 MASK_BITS = 16
 SORTED = 96  # so many nodes are visited in order of what they lack, should more have to be
+ROUNDS = 4  # in which members that were put off are scored
 FEW = 4  # at so many members of a leaf that may win, its exact box is looked at
 
 # Slots of the tally array: what there is, what searching has cost, and what the engine made of that.
@@ -104,6 +105,8 @@ class Index(NamedTuple):
     leaf_lacks: NDArray[np.uint16]
     member_lacks: NDArray[np.uint16]
     todo: NDArray[np.int64]
+    later_number: NDArray[np.int64]  # members whose scoring was put off
+    later_lack: NDArray[np.uint16]
     price: NDArray[np.float32]  # [S]: what a coded attribute can decide
     values: NDArray[np.float32]
     order: NDArray[np.int64]
@@ -199,7 +202,7 @@ def outside(step: Any, low: Any, high: Any, cap: Any) -> Any:
 
 @inner
 def box_lacks(step: Any, cap: Any, price: Any, bit: Any, boxes: Any, at: Any, n: Any, out: Any) -> None:
-    """out[k] = the units that any member of box k (of node or side `at`) lacks. A multiple of 32 boxes is looked at, whatever lies behind."""
+    """out[k] = the units that any member of box k (of node or side `at`) lacks. Looks at whole 32s."""
     n = (n + 31) // 32 * 32
     span, mask, least = boxes.span, boxes.mask, boxes.least
     for k in range(n):
@@ -234,7 +237,7 @@ def member_lacks(
     step: Any, cap: Any, price: Any, codes: Any, members: Any, member_codes: Any, lack: Any, leaf: Any, n: Any,
     limit: Any, out: Any,
 ) -> Any:  # fmt: skip
-    """out[k] = the units that member k of a leaf lacks, at least; False if all lack more than the limit. Looks at whole 32s.
+    """out[k] = the units that member k of a leaf lacks; False if all lack more than the limit. Looks at whole 32s.
 
     Codes and the attributes that tell most come first: where these are enough, the others are not looked at.
     """
@@ -317,16 +320,6 @@ def least_of(lacks: Any, first: Any) -> Any:
 
 
 @inlined
-def least_member(lacks: Any, n: Any) -> Any:
-    """The first of those that lack least."""
-    first = 0
-    for k in range(1, n):
-        if lacks[k] < lacks[first]:
-            first = k
-    return first
-
-
-@inlined
 def least_column(lacks: Any, oldest: Any, at: Any, n: Any) -> Any:
     """The column that lacks least, of equal ones that with the oldest member."""
     first = 0
@@ -353,7 +346,8 @@ def search(ix: Any, x: Any, codes: Any, start: Any, matches: Any, scorer: Any, s
     lacks, leaf_lacks, mine, todo, tally = ix.lacks, ix.leaf_lacks, ix.member_lacks, ix.todo, ix.tally
     node_at, leaf_at, widths, sizes, numbers = ix.root_node, ix.leaf, ix.width, ix.size, ix.number
     members, member_codes, member_lack = ix.step, ix.code, ix.lack
-    rows, row_codes, row_unary, slots = ix.row, ix.row_code, ix.row_unary, len(ix.where)
+    rows, row_codes, row_unary, where, slots = ix.row, ix.row_code, ix.row_unary, ix.where, len(ix.where)
+    later_number, later_lack = ix.later_number, ix.later_lack
     step, price, bit, cap, slope, far = query.step, query.price, query.bit, steps.cap, scorer.slope, scorer.far
     exact, mask, oldest = boxes.exact, boxes.mask, boxes.oldest
     leaf_exact, leaf_mask, leaf_oldest = leaves.exact, leaves.mask, leaves.oldest
@@ -368,7 +362,7 @@ def search(ix: Any, x: Any, codes: Any, start: Any, matches: Any, scorer: Any, s
         tally[BOUNDED] += n
         ceiling, unit = ceiling_of(ix, query, scorer, x), steps.unit[0]
         limit = limit_of(ceiling, best, unit)
-        fresh = True
+        promise, later = np.int64(MOST), 0
         waiting = 0
         turn = -1
         while turn < waiting:
@@ -392,7 +386,7 @@ def search(ix: Any, x: Any, codes: Any, start: Any, matches: Any, scorer: Any, s
                             break
                         leaf_lacks[j] = MOST
                         leaf = np.int64(leaf_at[node, j])
-                        size = np.int64(sizes[leaf])
+                        size: Any = np.int64(sizes[leaf])
                         tally[BOUNDED] += 1
                         if hint < NOWHERE:
                             hint = leaf
@@ -401,36 +395,44 @@ def search(ix: Any, x: Any, codes: Any, start: Any, matches: Any, scorer: Any, s
                             mine,
                         ):  # fmt: skip
                             continue
-                        if fresh:  # the most promising member first: what it scores spares others
-                            fresh = False
-                            i = least_member(mine, size)
+                        survivors, first = 0, -1
+                        for chunk in range(0, size, 32):
+                            if least_of(mine, chunk) > limit:
+                                continue
+                            for i in range(chunk, min(chunk + 32, size)):
+                                if mine[i] <= limit:
+                                    survivors += 1
+                                    if first < 0 or mine[i] < mine[first]:
+                                        first = i
+                        if survivors >= FEW:  # many alike: is there one that can win?
+                            bound = box_bound(x, codes, start, matches, slope, far, leaf_exact, leaf_mask, node, j)
+                            if cannot_win(bound, leaf_oldest[node, j], best, number):
+                                continue
+                        if survivors == 0:
+                            continue
+                        crowded = later + survivors > len(later_number)
+                        if mine[first] < promise or crowded:  # at once: what it scores spares others
+                            promise = min(promise, np.int64(mine[first]))
+                            slot = numbers[leaf, first] % slots
+                            score = score_of(x, codes, start, matches, slope, far, rows, row_codes, row_unary, slot)
+                            tally[SCORED] += 1
+                            if score > best or (score == best and numbers[leaf, first] < number):
+                                best, number, hint = score, numbers[leaf, first], leaf
+                                limit = limit_of(ceiling, best, unit)
+                            mine[first] = MOST
+                        for i in range(size):
+                            if mine[i] > limit:
+                                continue
+                            if not crowded:
+                                later_number[later], later_lack[later] = numbers[leaf, i], mine[i]
+                                later += 1
+                                continue
                             slot = numbers[leaf, i] % slots
                             score = score_of(x, codes, start, matches, slope, far, rows, row_codes, row_unary, slot)
                             tally[SCORED] += 1
-                            if score > best:
+                            if score > best or (score == best and numbers[leaf, i] < number):
                                 best, number, hint = score, numbers[leaf, i], leaf
                                 limit = limit_of(ceiling, best, unit)
-                        looked, given_up = 0, False
-                        for chunk in range(0, size, 32):
-                            if given_up or least_of(mine, chunk) > limit:
-                                continue
-                            for i in range(chunk, min(chunk + 32, size)):
-                                if mine[i] > limit:
-                                    continue
-                                looked += 1
-                                if looked == FEW:  # many like it: is there one that can win?
-                                    bound = box_bound(
-                                        x, codes, start, matches, slope, far, leaf_exact, leaf_mask, node, j
-                                    )
-                                    given_up = cannot_win(bound, leaf_oldest[node, j], best, number)
-                                    if given_up:
-                                        break
-                                slot = numbers[leaf, i] % slots
-                                score = score_of(x, codes, start, matches, slope, far, rows, row_codes, row_unary, slot)
-                                tally[SCORED] += 1
-                                if score > best or (score == best and numbers[leaf, i] < number):
-                                    best, number, hint = score, numbers[leaf, i], leaf
-                                    limit = limit_of(ceiling, best, unit)
             if turn < 0:
                 lacks[k] = MOST
                 for k in range(n):
@@ -442,4 +444,17 @@ def search(ix: Any, x: Any, codes: Any, start: Any, matches: Any, scorer: Any, s
                         todo[j] = k
                         waiting += 1
             turn += 1
+        # What was put off, the most promising first.
+        for part in range(ROUNDS, 0, -1):
+            until = limit // part
+            for i in range(later):
+                if later_lack[i] > min(until, limit):
+                    continue
+                slot = later_number[i] % slots
+                score = score_of(x, codes, start, matches, slope, far, rows, row_codes, row_unary, slot)
+                tally[SCORED] += 1
+                if score > best or (score == best and later_number[i] < number):
+                    best, number, hint = score, later_number[i], np.int64(where[slot])
+                    limit = limit_of(ceiling, best, unit)
+                later_lack[i] = MOST
         best_of[side], number_of[side], hint_of[side] = best, number, hint

@@ -1,7 +1,8 @@
 """The online engine's inner loop: link every record of a batch, in order, to its best earlier referent or to the root.
 
-Referents are the pinned reference set and a sliding window of earlier records. The window lies in a buffer of more than
-its length: records are appended, and the caller moves the live part to the front before the end is reached.
+Referents are the pinned reference set, a sliding window of earlier records, and representatives of those that left it.
+The window lies in a buffer of more than its length: records are appended, and the caller moves the live part to the
+front before the end is reached.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from netclust.kernels.boxes import (
 )
 from netclust.kernels.grouping import hold, let_go
 from netclust.kernels.jit import inlined, inner, kernel
+from netclust.kernels.keep import MEDOID, best_kept, first_weight, retain
 from netclust.kernels.score import best_two, score_referents
 
 # A member's side: not (yet) to be linked to, normal, not normal.
@@ -127,6 +129,7 @@ class Settings(NamedTuple):
     keep: bool  # False: judge only, as if nothing had come
     search: int  # FULL, PRUNED or CHEAPEST, among the window's members
     search_references: int
+    policy: int  # RESERVOIR, MEDOID or DIFFICULTY: who stays among the representatives
 
 
 class Records(NamedTuple):
@@ -185,7 +188,7 @@ def regroup(ix: Any, win: Any, cursor: Any, number: Any, hunt: Any, scorer: Any)
         hold(ix, side - 1, number, win.unary[at], scorer, hunt.steps, hunt.query, hunt.matches)
 
 
-@inner
+@inlined
 def admit(ix: Any, win: Any, cursor: Any, conf: Any, hunt: Any, scorer: Any) -> None:
     """Hold the members that the gap no longer keeps from being linked to."""
     ix.tally[NEXT] = max(ix.tally[NEXT], cursor[PUSHED] - (cursor[END] - cursor[START]))
@@ -233,7 +236,8 @@ def by_bounds(ix: Any, how: Any, keep: Any) -> Any:
         return False
     tally = ix.tally
     if tally[SEARCHED] % LOOK == 0:
-        cost = tally[BOUNDED] // 2 + 10 * tally[SCORED]
+        # In referents that a scan would score in the time: a search, a bound, and a member scored by itself.
+        cost = 1500 * tally[SEARCHED] + 22 * tally[BOUNDED] + 37 * tally[SCORED]
         if cost - tally[RECENT] > tally[RECENT_FULL]:
             tally[SCANS] = REST
         tally[RECENT], tally[RECENT_FULL] = cost, 0
@@ -356,6 +360,7 @@ def link_records(
     win: Any,
     ix: Any,
     hunt: Any,
+    store: Any,
     clusters: Any,
     cursor: Any,
     conf: Any,
@@ -369,6 +374,8 @@ def link_records(
     The window's buffer must have room for them. Without `conf.keep` each is judged by itself, and no state changes.
     """
     M = len(refs.label)
+    R = len(store.member.label)
+    W = M + R  # from where on positions are those of the window
     kept = conf.referent_window + conf.gap
     none: Any = np.int64(0)
     nowhere: Any = np.int64(-1)
@@ -402,6 +409,12 @@ def link_records(
             normal, normal_at, other, other_at = query.best[0], query.number[0], query.best[1], query.number[1]
         else:
             normal, normal_at, other, other_at = best_members(x, codes, start, matches, scorer, refs, none, M, acc)
+        if R > 0 and store.size[0] > 0:
+            n_best, n_at, o_best, o_at = best_kept(x, codes, start, matches, scorer, store, acc)
+            if n_best > normal:  # references are older and win ties
+                normal, normal_at = n_best, M + n_at
+            if o_best > other:
+                other, other_at = o_best, M + o_at
         hi = cursor[END] - conf.gap
         lo = max(hi - conf.referent_window, cursor[START])
         if hi > lo and (not conf.whole or cursor[PUSHED] >= kept):
@@ -413,14 +426,17 @@ def link_records(
                 normal_hint, other_hint = query.hint[0], query.hint[1]
             else:
                 n_best, n_at, o_best, o_at = best_members(x, codes, start, matches, scorer, win, lo, hi, acc)
-            if n_best > normal:  # references are older and win ties
-                normal, normal_at = n_best, M + n_at
+            if n_best > normal:  # the others are older and win ties
+                normal, normal_at = n_best, W + n_at
             if o_best > other:
-                other, other_at = o_best, M + o_at
+                other, other_at = o_best, W + o_at
 
         root = records.root[i]
         best, at = other, other_at
-        if normal > other or (normal == other and normal_at >= 0 and (other_at < 0 or normal_at < other_at)):
+        older = normal_at < other_at
+        if M <= normal_at < W and M <= other_at < W:  # the kept lie in no order
+            older = store.member.tick[normal_at - M] < store.member.tick[other_at - M]
+        if normal > other or (normal == other and normal_at >= 0 and (other_at < 0 or older)):
             best, at = normal, normal_at
         if at < 0 or root >= best:
             best, at = root, -1
@@ -434,19 +450,24 @@ def link_records(
             cluster, slot = np.int64(-1), np.int64(0)
             if conf.keep:
                 cluster, slot = open_cluster(clusters, cursor, conf)
+                if R > 0:
+                    store.held[slot] = 0
         elif at < M:
             label, via, parent = np.int64(refs.label[at]), VIA_REFERENCE, np.int64(-2 - at)
             cluster = slot = refs.cluster[at]
             event, origin = refs.event[at], refs.origin[at]
         else:
-            at -= M
-            label, via, parent = np.int64(win.label[at]), VIA_WINDOW, win.tick[at]
+            members = win if at >= W else store.member
+            if R > 0 and at >= W and conf.keep and conf.policy == MEDOID:
+                store.weight[at - W] += np.float32(1)
+            at -= W if at >= W else M
+            label, via, parent = np.int64(members.label[at]), VIA_WINDOW, members.tick[at]
             if label == NOVEL_LABEL:
                 via = VIA_DESCENDANT
-            cluster, slot = win.cluster[at], win.slot[at]
-            event, origin = win.event[at], win.origin[at]
-            out.parent_source[i] = win.source[at]
-            out.parent_seq[i] = win.seq[at]
+            cluster, slot = members.cluster[at], members.slot[at]
+            event, origin = members.event[at], members.origin[at]
+            out.parent_source[i] = members.source[at]
+            out.parent_seq[i] = members.seq[at]
         own_side = side_of(label, is_normal)
         verdict = NORMAL
         if own_side != NORMAL_SIDE:
@@ -472,8 +493,10 @@ def link_records(
                 into[i], label_into[i] = NOTHING, -1
             elif where < M:
                 into[i], label_into[i] = -2 - where, refs.label[where]
+            elif where < W:
+                into[i], label_into[i] = store.member.tick[where - M], store.member.label[where - M]
             else:
-                into[i], label_into[i] = win.tick[where - M], win.label[where - M]
+                into[i], label_into[i] = win.tick[where - W], win.label[where - W]
         if not conf.keep:
             continue
         summarise(clusters, cursor, cluster, slot, tick, time, score, label, verdict != NORMAL)
@@ -499,6 +522,8 @@ def link_records(
         win.time[end] = time
         win.source[end] = records.source[i]
         win.seq[end] = records.seq[i]
+        if R > 0:
+            store.weight[end] = first_weight(conf.policy, cursor[PUSHED], score)
         if conf.search != FULL:
             ix.hint[0, cursor[PUSHED] % len(ix.where)] = normal_hint
             ix.hint[1, cursor[PUSHED] % len(ix.where)] = other_hint
@@ -510,4 +535,6 @@ def link_records(
                 let_go(ix, oldest)
             if win.trusted[cursor[START]]:
                 cursor[TRUSTED] -= 1
+            if R > 0 and win.side[cursor[START]] != WITHHELD:
+                retain(store, win, cursor[START], oldest, clusters)
             cursor[START] += 1

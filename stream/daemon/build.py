@@ -176,6 +176,8 @@ def check_config(config: Config) -> Model:
         raise InputError("no [[source]]: there is nothing to watch (`netclust cluster run` needs none)")
     model = load_model(config)
     config.window.linker()
+    if not 1 <= config.window.threads <= 256:
+        raise InputError(f"window.threads lies between 1 and 256, not {config.window.threads}")
     if config.window.partitions > 1 and model.encoding.schema.with_role("key") is None:
         raise InputError(f"window.partitions: schema {model.encoding.schema.name} has no key attribute, so it is 1")
     if not 0 < config.model.false_alarm_rate < 1:

@@ -78,6 +78,9 @@ class WindowConfig(_Section, frozen=True, kw_only=True):
     mature_share: float = 0.5
     partitions: int = 1
     max_clusters: int = 65_536
+    representatives: int = 0  # of what left the referent window, still to be linked to
+    keep: Literal["reservoir", "medoid", "difficulty"] = "reservoir"
+    threads: int = 1  # partitions that are linked at a time
 
     def linker(self) -> LinkerConfig:
         """As the engine wants it."""
@@ -87,6 +90,8 @@ class WindowConfig(_Section, frozen=True, kw_only=True):
             mature_share=self.mature_share,
             partitions=self.partitions,
             max_clusters=self.max_clusters,
+            representatives=self.representatives,
+            keep=self.keep,
         )
 
 

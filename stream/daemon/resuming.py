@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from netclust.container import Arrays
 from netclust.errors import InputError, ModelError
 from netclust.linker import Linker
@@ -44,8 +42,8 @@ def detector_of(
             raise ModelError(f"{where}: has no linker")
         same = loaded.facts["configured_model"] == model.fingerprint
         used = model if loaded.facts["model"] == model.fingerprint else shelf.load(loaded.facts["model"])
-        linker = Linker.restore(used, loaded.linker, where, loaded.base)
-        if loaded.facts["window"] != msgspec.to_builtins(config.window):
+        linker = Linker.restore(used, loaded.linker, where, loaded.base, threads=config.window.threads)
+        if linker.config != config.window.linker():
             log.warning("[window] has changed since the last stop: the referent window begins anew")
             linker = linker.adopt(used, config.window.linker())
         detector = Detector(model if same else used, config, linker=linker, names=names, patient=patient)

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
 import numpy as np
 
 from netclust.errors import InputError
@@ -435,7 +434,6 @@ class Daemon:
                 "detector": facts,
                 "model": model,
                 "configured_model": self._configured,
-                "window": msgspec.to_builtins(self.config.window),
                 "numbers": self.numbers,
                 "label_seq": self.decisions.label_seq,
                 "rollback": self.decisions.rollback,

@@ -136,6 +136,8 @@ def configs(draw, partitions=(1, 1, 2, 3)):
         mature_share=draw(st.sampled_from([0.0, 0.3, 0.5, 1.0])),
         partitions=draw(st.sampled_from(partitions)),
         max_clusters=draw(st.sampled_from([1, 2, 4, 64])),
+        representatives=draw(st.sampled_from([0, 1, 3, 8, 40])),
+        keep=draw(st.sampled_from(["reservoir", "medoid", "difficulty"])),
     )
 
 

@@ -60,6 +60,7 @@ class Member:
     time: int = -1
     source: int = 0
     seq: int = 0
+    priority: float = 0.0
 
     @property
     def top(self):
@@ -73,11 +74,23 @@ class Partition:
     slots: list  # clusters that hang on the root, or None
     hand: int = 0
     window: list = field(default_factory=list)
+    kept: list = field(default_factory=list)  # representatives, each in its place
     pushed: int = 0
     opened: int = 0
     forgotten: int = 0
     unsummed: int = 0
     matured: int = 0
+
+
+def scattered(h):
+    h = ((h ^ h >> 30) * 0xBF58476D1CE4E5B9) % 2**64
+    h = ((h ^ h >> 27) * 0x94D049BB133111EB) % 2**64
+    return h ^ h >> 31
+
+
+def random_bits(number, k):
+    """The k-th random number of a record: splitmix64, started from its number in its partition."""
+    return scattered((scattered(number) + (k + 1) * 0x9E3779B97F4A7C15) % 2**64)
 
 
 @dataclass
@@ -180,14 +193,14 @@ class SlowLinker:
         self.reveal(part)
         self.mature(part, time)
 
-        # Referents in the order of the tie rule: the reference set, then the window from oldest to newest.
+        # Referents in the order of the tie rule: the reference set, then the kept and the window from oldest to newest.
         number = part.pushed
         candidates = [m for m in part.window if conf.gap < number - m.number <= conf.gap + conf.referent_window]
         if conf.whole and number < conf.gap + conf.referent_window:
             candidates = []
         best = {NORMAL_SIDE: (NEVER, None), OTHER_SIDE: (NEVER, None)}
         link, parent = NEVER, None
-        for member in [*self.references, *candidates]:
+        for member in [*self.references, *sorted(part.kept, key=lambda m: m.handle), *candidates]:
             score = self.pair_score(num, code, member)
             side = member.top.side
             if side != WITHHELD:
@@ -208,6 +221,8 @@ class SlowLinker:
                 via, cluster = REFERENCE, part.classes[parent.cluster.ident]
             else:
                 via, cluster = (DESCENDANT if parent.top.label == NOVEL_LABEL else WINDOW), parent.cluster
+                if conf.keep == "medoid" and any(m is parent for m in part.window):
+                    parent.priority += np.float32(1)
         label = layers[-1].label
         verdict = NORMAL if label in self.normal else NOVEL if label == NOVEL_LABEL else KNOWN_ATTACK
         normal, normal_member = best[NORMAL_SIDE]
@@ -218,9 +233,11 @@ class SlowLinker:
         if conf.referent_window:
             member = Member(
                 self.tick, num, code, layers, cluster, number, int(batch.label[i]),
-                time=time, source=int(batch.source[i]), seq=int(batch.seq[i]),
+                time=time, source=int(batch.source[i]), seq=int(batch.seq[i]), priority=self.priority(score, number),
             )  # fmt: skip
-            part.window = [*part.window, member][-(conf.referent_window + conf.gap) :]
+            part.window.append(member)
+            if len(part.window) > conf.referent_window + conf.gap:
+                self.retain(part, part.window.pop(0))
         part.pushed += 1
         self.tick += 1
         from_window = parent is not None and parent.handle >= 0
@@ -241,6 +258,32 @@ class SlowLinker:
             "parent_source": parent.source if from_window else 0,
             "parent_seq": parent.seq if from_window else 0,
         }
+
+    def priority(self, score, number):
+        """What a record has to be kept for when it comes."""
+        if self.config.keep == "reservoir":
+            return np.float32((random_bits(number, 0) >> 40) / 2**24)
+        return np.float32(-abs(score)) if self.config.keep == "difficulty" and np.isfinite(score) else np.float32(0)
+
+    def retain(self, part, member):
+        """Keep one that left the window, in the place of one whose cluster holds most."""
+        room = self.config.representatives
+        member.trusted = False
+        if room == 0 or member.top.side == WITHHELD:
+            return
+        if len(part.kept) < room:
+            part.kept.append(member)
+            return
+
+        def holds(cluster):
+            return 1 if cluster.forgotten else sum(m.cluster is cluster for m in part.kept)
+
+        places = range(room) if room <= 32 else [random_bits(member.number, k + 1) % room for k in range(32)]
+        key = {at: (-holds(part.kept[at].cluster), part.kept[at].priority, part.kept[at].handle) for at in places}
+        place = min(key, key=key.get)
+        own, most, least = holds(member.cluster), -key[place][0], key[place][1]
+        if own < most or (own == most and member.priority >= least):
+            part.kept[place] = member
 
     def reveal(self, part):
         """True labels count for record j if j - i > delay; the last word said of a member is the one in force."""
@@ -324,7 +367,7 @@ class SlowLinker:
             event.applied = True
 
     def members(self):
-        return [*self.references, *(m for part in self.partitions for m in part.window)]
+        return [*self.references, *(m for part in self.partitions for m in [*part.kept, *part.window])]
 
     def summaries(self):
         return [c for part in self.partitions for c in [*part.classes, *part.slots] if c is not None]
@@ -397,5 +440,6 @@ class SlowLinker:
             "clusters_forgotten_total": sum(part.forgotten for part in self.partitions),
             "records_unsummed_total": sum(part.unsummed for part in self.partitions),
             "referents": len(window),
+            "representatives": sum(len(part.kept) for part in self.partitions),
             "records_total": self.tick,
         }

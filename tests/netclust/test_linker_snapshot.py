@@ -25,8 +25,8 @@ from linker_cases import (
 
 from netclust import container
 from netclust.errors import InputError, ModelError
+from netclust.kernels import boxes, grouping, keep, score
 from netclust.kernels import link as kernels
-from netclust.kernels import score
 from netclust.linker import Linker, LinkerConfig
 from netclust.snapshot import KIND
 
@@ -37,7 +37,7 @@ EXTREMES = [-(2**63), -(2**31), -3, -2, -1, 0, 1, 2, 3, 255, 65535, 2**31 - 1, 2
 def plain_kernels():
     """The linker's kernels as plain Python functions."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (kernels, score):
+        for module in (kernels, boxes, grouping, keep, score):
             for name in dir(module):
                 if hasattr(getattr(module, name), "py_func"):
                     patch.setattr(module, name, getattr(module, name).py_func)
@@ -55,7 +55,7 @@ def busy(partitions=1):
     model = build_model(stream.num[:4], stream.code[:4], [0, 0, 1, 2], w, widths=(2, 4))
     config = LinkerConfig(
         referent_window=12, gap=1, label_delay=3, mature_after=5.0, mature_share=0.5, partitions=partitions,
-        max_clusters=4, max_events=20,
+        max_clusters=4, max_events=20, representatives=5, keep="medoid",
     )  # fmt: skip
     linker = with_names(Linker(model, config))
     linker.process(stream[:20])
@@ -102,7 +102,7 @@ def survive(data):
 
 def test_the_case_has_something_of_everything():
     counts = LINKER.counters()
-    assert min(counts[name] for name in ("trusted", "clusters_forgotten_total", "referents")) > 0
+    assert min(counts[name] for name in ("trusted", "clusters_forgotten_total", "referents", "representatives")) > 0
     assert {e.scope for e in LINKER.events} == {"record", "cluster", "undo"}
     assert {e.applied for e in LINKER.events} == {True, False}
     assert any(e.before for e in LINKER.events)
