@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 READY   = $(VENV)/.ready
 
-.PHONY: cluster-bench clustering console console-bench console-pictures coreference demo demo-nsl-kdd models quiet soak test test-long check docs format bench captures reproduce lock smoke clean
+.PHONY: search-bench growth cluster-bench clustering console console-bench console-pictures coreference demo demo-nsl-kdd models quiet soak test test-long check docs format bench captures reproduce lock smoke clean
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "netclust needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..."; exit 2; }
@@ -70,6 +70,16 @@ console-bench: $(READY)
 	$(BIN)/python benchmarks/console.py
 console-pictures: $(READY)
 	$(BIN)/python benchmarks/console_pictures.py
+
+# What a link costs at windows from 100 to a million; accuracy at long windows, with few labels, with representatives.
+search-bench: $(READY)
+	$(BIN)/python benchmarks/search.py
+growth: $(READY)
+	$(BIN)/netclust reproduce windows --train '$(NSL_KDD)/KDDTrain+.txt.xz' --test '$(NSL_KDD)/KDDTest+.txt.xz' \
+	  --json benchmarks/results/windows.json --plot docs/pictures/growth-windows.svg
+	$(BIN)/netclust reproduce label-economy --train '$(NSL_KDD)/KDDTrain+.txt.xz' --test '$(NSL_KDD)/KDDTest+.txt.xz' \
+	  --json benchmarks/results/label-economy.json --plot docs/pictures/growth-label-economy.svg
+	$(BIN)/python benchmarks/representatives.py
 
 # The distributed engine with 1, 2 and 4 workers beside the detector in one process (some 5 minutes, needs redis-server).
 cluster-bench: $(READY)

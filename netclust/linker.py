@@ -288,9 +288,10 @@ class Linker:
         """Link some records of one partition."""
         refs_groups, refs_search = self.searching.references(self._refs, p)
         groups, search = self.searching.window(p, part)
+        hunt = self.searching.hunt(p) if search or refs_search else None  # without it the kernel is a smaller one
         kernels.link_records(
             index, first, records, self.model.scorer, self._refs, refs_groups, part.window, groups,
-            self.searching.hunt(p), part.kept, part.clusters, part.cursor, self._settings(p, keep, search, refs_search),
+            hunt, part.kept, part.clusters, part.cursor, self._settings(p, keep, search, refs_search),
             normal, self._acc[p % len(self._acc)], self._matches[p % len(self._matches)], _links(verdicts),
         )  # fmt: skip
 

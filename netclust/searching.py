@@ -31,7 +31,9 @@ Search = Literal["auto", "full", "pruned"]
 """`full` scores every referent; `pruned` only groups that can win; `auto` the latter, where and while it costs less."""
 
 PRUNE_FROM = 4096
-"""Fewer referents than this are scored sooner than bounded."""
+"""Fewer members of a window than this are scored sooner than bounded."""
+REFERENCES_FROM = 16_384
+"""Likewise of references: a site's warm-up adds thousands, and the larger kernel is not to be compiled just then."""
 
 
 class Searching:
@@ -41,20 +43,20 @@ class Searching:
         self.search = search
         self._model = model
         self._kept = kept
-        self._how = self._choose(kept)
-        self._references_how = self._choose(references)
+        self._how = self._choose(kept, PRUNE_FROM)
+        self._references_how = self._choose(references, REFERENCES_FROM)
         self._hunts = [new_hunt(model) for _ in range(partitions)]
         self._references = [self._new(references if self._references_how else 0)]
         self._windows = [self._new(kept + 1 if self._how else 0) for _ in range(partitions)]
         self._references_changed = True
         self._changed = [False] * partitions
 
-    def _choose(self, members: int) -> int:
+    def _choose(self, members: int, least: int) -> int:
         if self.search == "full" or members == 0:
             return kernels.FULL
         if self.search == "pruned":
             return kernels.PRUNED
-        return kernels.CHEAPEST if members >= PRUNE_FROM else kernels.FULL
+        return kernels.CHEAPEST if members >= least else kernels.FULL
 
     def hunt(self, p: int) -> kernels.Hunt:
         """What searching by bounds needs besides groups: a partition's own, since several may search at a time."""

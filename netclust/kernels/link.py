@@ -261,8 +261,9 @@ def reveal(win: Any, cursor: Any, conf: Any, is_normal: Any, ix: Any, hunt: Any,
         if win.trusted[at]:
             win.trusted[at] = 0
             cursor[TRUSTED] -= 1
-        if conf.search != FULL:
-            regroup(ix, win, cursor, cursor[REVEALED] - 1, hunt, scorer)
+        if hunt is not None:
+            if conf.search != FULL:
+                regroup(ix, win, cursor, cursor[REVEALED] - 1, hunt, scorer)
 
 
 @inner
@@ -286,8 +287,9 @@ def mature(
                 win.trusted[at] = 1
                 cursor[TRUSTED] += 1
                 cursor[MATURED_TOTAL] += 1
-                if conf.search != FULL:
-                    regroup(ix, win, cursor, cursor[MATURED], hunt, scorer)
+                if hunt is not None:
+                    if conf.search != FULL:
+                        regroup(ix, win, cursor, cursor[MATURED], hunt, scorer)
         cursor[MATURED] += 1
 
 
@@ -380,7 +382,6 @@ def link_records(
     none: Any = np.int64(0)
     nowhere: Any = np.int64(-1)
     never = np.float32(-np.inf)
-    steps, query = hunt.steps, hunt.query
     for i in index:
         tick = first_tick + i
         x = records.num[i]
@@ -389,8 +390,9 @@ def link_records(
             reveal(win, cursor, conf, is_normal, ix, hunt, scorer)
         if conf.keep and conf.mature_after >= 0 and time >= 0:
             mature(win, clusters, cursor, conf, is_normal, time, ix, hunt, scorer)
-        if conf.search != FULL:
-            admit(ix, win, cursor, conf, hunt, scorer)
+        if hunt is not None:  # else what is for groups is not even compiled
+            if conf.search != FULL:
+                admit(ix, win, cursor, conf, hunt, scorer)
         start = scorer.base
         unary = scorer.base - scorer.base  # a float32 zero
         codes = records.code[i]
@@ -401,13 +403,17 @@ def link_records(
             matches[s] = scorer.match[value]
 
         normal_hint = other_hint = nowhere
-        if conf.search != FULL or conf.search_references != FULL:
-            prepare(query, steps, x, codes, start, matches)
-        if by_bounds(rx, conf.search_references, conf.keep):
-            query.best[:], query.number[:] = never, nowhere
-            search(rx, x, codes, start, matches, scorer, steps, query)
-            normal, normal_at, other, other_at = query.best[0], query.number[0], query.best[1], query.number[1]
-        else:
+        normal, normal_at, other, other_at = never, nowhere, never, nowhere
+        scan = True
+        if hunt is not None:
+            prepare(hunt.query, hunt.steps, x, codes, start, matches)
+            if by_bounds(rx, conf.search_references, conf.keep):
+                query = hunt.query
+                query.best[:], query.number[:] = never, nowhere
+                search(rx, x, codes, start, matches, scorer, hunt.steps, query)
+                normal, normal_at, other, other_at = query.best[0], query.number[0], query.best[1], query.number[1]
+                scan = False
+        if scan:
             normal, normal_at, other, other_at = best_members(x, codes, start, matches, scorer, refs, none, M, acc)
         if R > 0 and store.size[0] > 0:
             n_best, n_at, o_best, o_at = best_kept(x, codes, start, matches, scorer, store, acc)
@@ -418,13 +424,18 @@ def link_records(
         hi = cursor[END] - conf.gap
         lo = max(hi - conf.referent_window, cursor[START])
         if hi > lo and (not conf.whole or cursor[PUSHED] >= kept):
-            if by_bounds(ix, conf.search, conf.keep):
-                query.best[0], query.best[1], query.number[:] = normal, other, nowhere
-                search(ix, x, codes, start, matches, scorer, steps, query)
-                n_best, n_at = query.best[0], query.number[0] + cursor[END] - cursor[PUSHED]
-                o_best, o_at = query.best[1], query.number[1] + cursor[END] - cursor[PUSHED]
-                normal_hint, other_hint = query.hint[0], query.hint[1]
-            else:
+            n_best, n_at, o_best, o_at = never, nowhere, never, nowhere
+            scan = True
+            if hunt is not None:
+                if by_bounds(ix, conf.search, conf.keep):
+                    query = hunt.query
+                    query.best[0], query.best[1], query.number[:] = normal, other, nowhere
+                    search(ix, x, codes, start, matches, scorer, hunt.steps, query)
+                    n_best, n_at = query.best[0], query.number[0] + cursor[END] - cursor[PUSHED]
+                    o_best, o_at = query.best[1], query.number[1] + cursor[END] - cursor[PUSHED]
+                    normal_hint, other_hint = query.hint[0], query.hint[1]
+                    scan = False
+            if scan:
                 n_best, n_at, o_best, o_at = best_members(x, codes, start, matches, scorer, win, lo, hi, acc)
             if n_best > normal:  # the others are older and win ties
                 normal, normal_at = n_best, W + n_at
@@ -524,15 +535,17 @@ def link_records(
         win.seq[end] = records.seq[i]
         if R > 0:
             store.weight[end] = first_weight(conf.policy, cursor[PUSHED], score)
-        if conf.search != FULL:
-            ix.hint[0, cursor[PUSHED] % len(ix.where)] = normal_hint
-            ix.hint[1, cursor[PUSHED] % len(ix.where)] = other_hint
+        if hunt is not None:
+            if conf.search != FULL:
+                ix.hint[0, cursor[PUSHED] % len(ix.where)] = normal_hint
+                ix.hint[1, cursor[PUSHED] % len(ix.where)] = other_hint
         cursor[END] = end + 1
         cursor[PUSHED] += 1
         if cursor[END] - cursor[START] > kept:
             oldest = cursor[PUSHED] - (cursor[END] - cursor[START])
-            if conf.search != FULL and ix.tally[LOST] == 0 and ix.held[oldest % len(ix.where)]:
-                let_go(ix, oldest)
+            if hunt is not None:
+                if conf.search != FULL and ix.tally[LOST] == 0 and ix.held[oldest % len(ix.where)]:
+                    let_go(ix, oldest)
             if win.trusted[cursor[START]]:
                 cursor[TRUSTED] -= 1
             if R > 0 and win.side[cursor[START]] != WITHHELD:
