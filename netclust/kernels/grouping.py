@@ -27,7 +27,7 @@ from netclust.kernels.boxes import (
     node_boxes,
     prepare,
 )
-from netclust.kernels.jit import inner
+from netclust.kernels.jit import inlined, inner
 
 
 @inner
@@ -184,7 +184,7 @@ def _drop_leaf(ix: Any, leaf: Any) -> None:
         _drop_node(ix, node)
 
 
-@inner
+@inlined
 def _copy_member(ix: Any, leaf: Any, i: Any, other: Any, j: Any) -> None:
     """leaf[i] = other[j]."""
     for f in range(ix.step.shape[1]):
@@ -346,7 +346,7 @@ def _lowest_bit(mask: Any) -> Any:
     return MASK_BITS
 
 
-@inner
+@inlined
 def _choose(ix: Any, side: Any, hint: Any, steps: Any, query: Any) -> Any:
     """The leaf for a member: the hint, if still of that side, else that which lacks least; NOWHERE if none."""
     if hint >= 0 and ix.size[hint] > 0 and ix.side[ix.node[hint]] == side:
@@ -363,7 +363,7 @@ def _choose(ix: Any, side: Any, hint: Any, steps: Any, query: Any) -> Any:
     return np.int64(ix.leaf[node, least_column(ix.leaf_lacks, ix.oldest, node, n)])
 
 
-@inner
+@inlined
 def hold(ix: Any, side: Any, number: Any, unary: Any, scorer: Any, steps: Any, query: Any, matches: Any) -> Any:
     """Add a member, whose row is filled, to a side (0 or 1). False if there was no room: then not all are held."""
     slot = number % len(ix.where)
@@ -415,7 +415,7 @@ def hold(ix: Any, side: Any, number: Any, unary: Any, scorer: Any, steps: Any, q
     return True
 
 
-@inner
+@inlined
 def let_go(ix: Any, number: Any) -> None:
     """Remove a member."""
     slot = number % len(ix.where)
