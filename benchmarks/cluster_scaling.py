@@ -142,7 +142,7 @@ def cluster(path: Path, port: int, workers: int, records: int) -> dict[str, Any]
     shutil.rmtree(path.parent / "recovery", ignore_errors=True)
     with (path.parent / "log").open("wb") as log:
         subprocess.run(
-            [sys.executable, "-m", "netclust", "cluster", "run", "-c", str(path), "-w", str(workers), "--until-idle",
+            [sys.executable, "-m", "netclust", "shards", "run", "-c", str(path), "-w", str(workers), "--until-idle",
              "2"],
             stdout=log, stderr=subprocess.STDOUT, check=True, timeout=600,
         )  # fmt: skip

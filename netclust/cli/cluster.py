@@ -56,7 +56,7 @@ def label(
         word = model.encoding.schema.normal[0] if name == "normal" else name.removeprefix("attack:")
         message = _about(target, stream, LabelMessage(id=ident, label=word, by=who))
     else:
-        raise InputError("what is what? netclust cluster label -c FILE cluster:N NAME, or --undo ID")
+        raise InputError("what is what? netclust shards label -c FILE cluster:N NAME, or --undo ID")
     body = pack_label(message)
     writer = open_writer(cluster.input, cluster.partitions)
     try:
@@ -68,7 +68,7 @@ def label(
         writer.close()
     if str(json) != "-":
         say(ident)
-    write_json(json, result(["cluster", "label"], {"id": ident, "lanes": cluster.partitions}, seed=None, data={}))
+    write_json(json, result(["shards", "label"], {"id": ident, "lanes": cluster.partitions}, seed=None, data={}))
 
 
 def _about(target: str, stream: str, message: LabelMessage) -> LabelMessage:

@@ -10,7 +10,7 @@ import typer
 from netclust.cli.app import JsonOption, app
 
 cluster = typer.Typer(help="Run the detector on many workers, from a bus to a bus.", no_args_is_help=True)
-app.add_typer(cluster, name="cluster")
+app.add_typer(cluster, name="shards")
 
 ConfigOption = Annotated[Path, typer.Option("--config", "-c", help="The configuration (TOML), with [cluster].")]
 

@@ -103,5 +103,5 @@ def lock(folder: Path) -> IO[bytes]:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         file.close()
-        raise InputError(f"{folder}: in use by another `netclust cluster run`") from None
+        raise InputError(f"{folder}: in use by another `netclust shards run`") from None
     return file

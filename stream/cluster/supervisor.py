@@ -82,7 +82,7 @@ class Supervisor:
         addresses = ";".join(f"127.0.0.1:{port}" for port in ports)
         try:
             for process in range(self.workers):
-                words = [sys.executable, "-m", "netclust", "cluster", "run", "--config", str(self.path)]
+                words = [sys.executable, "-m", "netclust", "shards", "run", "--config", str(self.path)]
                 words += ["--process-id", str(process), "--addresses", addresses, "--parent", str(os.getpid())]
                 words += [] if self.until_idle is None else ["--until-idle", str(self.until_idle)]
                 self._children.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, pass_fds=(held,)))  # noqa: S603

@@ -11,7 +11,7 @@ from netclust.linker import Linker, LinkerConfig
 
 def arrays_of(linker):
     parts = [a for part in linker._parts for a in (*part.window, *part.clusters, part.cursor)]
-    return [(id(a), a.nbytes) for a in (*parts, *linker._refs, linker._acc, linker._matches)]
+    return [(id(a), a.nbytes) for a in (*parts, *linker._refs, *linker._acc, *linker._matches)]
 
 
 def test_a_flood_of_new_things_does_not_grow_the_state():

@@ -82,7 +82,7 @@ def by_kind(outputs: Sequence[Output], kind: str) -> list[tuple[int, bytes]]:
 
 
 class ClusterProcess:
-    """`netclust cluster run` on a bus."""
+    """`netclust shards run` on a bus."""
 
     def __init__(self, folder: Path, bus: Callable[[str], str], more: str = "", *, partitions: int = PARTITIONS,
                  epoch: float = 0.3, warmup: int = 0) -> None:  # fmt: skip
@@ -120,7 +120,7 @@ class ClusterProcess:
         """Begin, in a session of its own."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "netclust", "cluster", "run", "-c", str(self.config), f"-w{workers}", *words],
+                [sys.executable, "-m", "netclust", "shards", "run", "-c", str(self.config), f"-w{workers}", *words],
                 stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=dict(os.environ),
             )  # fmt: skip
         return self

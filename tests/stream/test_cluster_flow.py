@@ -52,7 +52,7 @@ def test_labels_stops_and_other_numbers_of_workers_change_nothing(
         first = cases.alone(sent[:half], cases.settings())
         lines = [json.loads(line) for o in first[1] if o.kind == "verdicts" for line in o.body.splitlines()]
         target = f"{lines[-1]['sensor']}/{lines[-1]['source']}:{lines[-1]['seq']}"
-        told = cli("cluster", "label", "-c", str(cluster.config), target, "attack:worm", "--by", "ann")
+        told = cli("shards", "label", "-c", str(cluster.config), target, "attack:worm", "--by", "ann")
         assert told.returncode == 0, told.stderr
         cluster.send(sent[half:])
         assert cluster.start(1, "--until-idle", "2").wait() == 0, cluster.log.read_text()
@@ -285,7 +285,7 @@ def test_commands_say_what_is_wrong(tmp_path: Path) -> None:
     config = tmp_path / "netclust.toml"
     config.write_text('[cluster]\ninput = "redis://127.0.0.1:1/in?timeout=1"\nevents = "redis://127.0.0.1:1/out"\n'
                       f'recovery = "{tmp_path}/r"\n[model]\npath = "conn"\n')  # fmt: skip
-    assert "1 partitions of schema conn: it would start" in cli("cluster", "check", "-c", str(config)).stdout
+    assert "1 partitions of schema conn: it would start" in cli("shards", "check", "-c", str(config)).stdout
     for words, why in (
         (("run", "--addresses", "a:1"), "needs --process-id"),
         (("run", "--process-id", "0", "--addresses", "here"), "is not HOST:PORT"),
@@ -294,6 +294,6 @@ def test_commands_say_what_is_wrong(tmp_path: Path) -> None:
         (("label", "cluster:5", "normal", "--undo", "l-1"), "give nothing else"),
         (("label", "cluster:5", "normal"), "nobody was told"),
     ):
-        said = cli("cluster", words[0], "-c", str(config), *words[1:])
+        said = cli("shards", words[0], "-c", str(config), *words[1:])
         assert said.returncode == 2, said
         assert why in said.stderr
