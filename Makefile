@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 READY   = $(VENV)/.ready
 
-.PHONY: search-bench growth cluster-bench clustering console console-bench console-pictures coreference demo demo-nsl-kdd models quiet soak test test-long check docs format bench captures reproduce lock smoke clean
+.PHONY: ranking search-bench growth cluster-bench clustering console console-bench console-pictures coreference demo demo-nsl-kdd models quiet soak test test-long check docs format bench captures reproduce lock smoke clean
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "netclust needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..."; exit 2; }
@@ -120,6 +120,11 @@ coreference: $(READY)
 	$(BIN)/python benchmarks/antecedent_learning.py
 	$(BIN)/python benchmarks/global_loss.py
 	$(BIN)/python benchmarks/network_learned_loss.py
+
+# Ranking answers on WikiQA beside the published table (some 6 minutes), and what it costs.
+ranking: $(READY)
+	$(BIN)/netclust reproduce wikiqa '$(SHARED)/wikiqa' --json benchmarks/results/wikiqa.json
+	$(BIN)/python benchmarks/ranking.py
 
 # The newest Python here besides $(PYTHON): install, run the demo's path and the quick tests.
 smoke:

@@ -134,11 +134,9 @@ def bytes_per_referent(linker: Linker) -> dict[str, float]:
     index = linker.searching._windows[0]
     kept = max(linker.config.kept, 1)
     window = sum(a.nbytes for a in part.window)
-    rows = sum(getattr(index, n).nbytes for n in ("row", "row_code", "row_unary", "where", "held", "hint"))
+    rows = sum(getattr(index, n).nbytes for n in ("row", "where", "held", "hint"))
     used = int((index.size > 0).sum())
-    leaf = sum(
-        getattr(index, n)[:1].nbytes for n in ("step", "code", "lack", "number", "size", "node", "column", "worn")
-    )
+    leaf = sum(getattr(index, n)[:1].nbytes for n in ("member", "number", "size", "node", "column", "worn"))
     nodes = int((index.side != boxes.FREE).sum())
     node = sum(getattr(index, n)[:1].nbytes for n in ("span", "mask", "least", "oldest", "exact", "leaf"))
     return {

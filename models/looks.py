@@ -67,6 +67,7 @@ TEST_SETS = {
     "80dfdd96fe2391bf56069b6332040583dd41435dbb450363e087ccd64fa483b3": "cora-citations",
     "aa2ccda699a31f6f766ca85c8bb2231ef97e06698e333f3f8993986d5903ff9e": "20-newsgroups",
     "4fa2d33b0aa5df04be6b2bf0b457704d2c8f345b92898666f7c025aca0352097": "LitBank",  # of the folder conll
+    "957a23816df4c13056e0069fc30afbc6b56f676ba025b6c9c027fb71379e84e8": "WikiQA-test",
 }
 
 

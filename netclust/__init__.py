@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from netclust.coreference_metrics import score_documents
     from netclust.datasets.capture_simulator import simulate_capture
     from netclust.datasets.item_sets import ItemTable, read_items
+    from netclust.datasets.queries import Queries, Query, read_queries
     from netclust.datasets.records import RecordReader, read_table
     from netclust.datasets.simulate import simulate
     from netclust.errors import InputError, ModelError, NetclustError
@@ -41,9 +42,12 @@ if TYPE_CHECKING:
     from netclust.models.evaluation import evaluate_network
     from netclust.models.network import train_network
     from netclust.models.params import TrainParams, load_params
+    from netclust.models.rank_model import RankModel, train_ranking
+    from netclust.models.ranking import RankSettings
     from netclust.models.shipped import load_shipped
     from netclust.models.text_pairs import TextFeatures, TextPairs
     from netclust.pairs import ComputedPairs, PairFeatures, StackedPairs, StoredPairs
+    from netclust.ranking_metrics import measure_rankings
     from netclust.schema import Schema, load_schema, parse_schema
     from netclust.stream.alert_events import Alert, AlertEvent
     from netclust.stream.capture_files import CaptureFile
@@ -69,6 +73,7 @@ _HOMES = {
     "coreference_metrics": ("score_documents",),
     "datasets.capture_simulator": ("simulate_capture",),
     "datasets.item_sets": ("ItemTable", "read_items"),
+    "datasets.queries": ("Queries", "Query", "read_queries"),
     "datasets.records": ("RecordReader", "read_table"),
     "datasets.simulate": ("simulate",),
     "errors": ("InputError", "ModelError", "NetclustError"),
@@ -87,9 +92,12 @@ _HOMES = {
     "models.evaluation": ("evaluate_network",),
     "models.network": ("train_network",),
     "models.params": ("TrainParams", "load_params"),
+    "models.rank_model": ("RankModel", "train_ranking"),
+    "models.ranking": ("RankSettings",),
     "models.shipped": ("load_shipped",),
     "models.text_pairs": ("TextFeatures", "TextPairs"),
     "pairs": ("ComputedPairs", "PairFeatures", "StackedPairs", "StoredPairs"),
+    "ranking_metrics": ("measure_rankings",),
     "schema": ("Schema", "load_schema", "parse_schema"),
     "stream.alert_events": ("Alert", "AlertEvent"),
     "stream.capture_files": ("CaptureFile",),
@@ -139,6 +147,10 @@ __all__ = [
     "ModelError",
     "NetclustError",
     "PairFeatures",
+    "Queries",
+    "Query",
+    "RankModel",
+    "RankSettings",
     "RecordReader",
     "Schema",
     "Sink",
@@ -165,6 +177,7 @@ __all__ = [
     "load_schema",
     "load_shipped",
     "measure_clustering",
+    "measure_rankings",
     "open_live",
     "open_records",
     "parse_config",
@@ -172,6 +185,7 @@ __all__ = [
     "plain_document",
     "read_documents",
     "read_items",
+    "read_queries",
     "read_table",
     "score_documents",
     "simulate",
@@ -179,6 +193,7 @@ __all__ = [
     "train",
     "train_coreference",
     "train_network",
+    "train_ranking",
     "write_conll",
 ]
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from netclust.kernels import link as kernels
 from netclust.kernels.boxes import FREE, FREE_LEAVES, FREE_NODES, NOWHERE, TALLIES, Index, Query, Steps
+from netclust.kernels.bytewise import WIDE
+from netclust.kernels.prefetch import LINE
 from netclust.kernels.score import Scorer
 from netclust.model import Model
 
 LEAF_MEMBERS = 128
-NODE_LEAVES = 64
+NODE_LEAVES = 64  # no more: a node's leaves are the bits of one number
 SPREAD = 3
 """There are leaves for so many times the members that there can be, since few are full; untouched ones cost nothing."""
 
@@ -35,6 +39,7 @@ def new_hunt(model: Model) -> kernels.Hunt:
     query = Query(
         step=np.zeros(len(steps.attribute), np.uint8),
         price=np.zeros(coded, np.uint16),
+        byte=np.zeros(coded, np.uint8),
         bit=np.zeros(coded, np.uint16),
         ceiling=np.zeros(1),
         best=np.zeros(2, np.float32),
@@ -79,7 +84,9 @@ def new_index(scorer: Scorer, steps: Steps, slots: int) -> Index:
     features, coded, stepped = len(scorer.slope), len(scorer.offset), len(steps.attribute)
     leaves = SPREAD * slots // LEAF_MEMBERS + 16
     nodes = 2 * leaves // NODE_LEAVES + 16
-    room, width, roots = ((n + 31) // 32 * 32 for n in (LEAF_MEMBERS, NODE_LEAVES, nodes))  # vectors read whole ones
+    room, width, roots = (-(-n // WIDE) * WIDE for n in (LEAF_MEMBERS, NODE_LEAVES, nodes))  # vectors read whole ones
+
+    parts, attributes = max(room, width), (coded + stepped + 31) // 32 * 32
 
     prices = [np.abs(part).max(initial=0) for part in np.split(scorer.match, scorer.offset[1:])] if coded else []
     tally = np.zeros(TALLIES, np.int64)
@@ -87,23 +94,19 @@ def new_index(scorer: Scorer, steps: Steps, slots: int) -> Index:
     reach = np.full((2, features), np.inf, np.float32)
     reach[1] = -np.inf
     return Index(
-        row=np.zeros((slots, features), np.float32),
-        row_code=np.zeros((slots, coded), np.uint16),
-        row_unary=np.zeros(slots, np.float32),
+        row=_aligned((slots, -(-(features + coded + 1) * 4 // LINE) * LINE // 4), np.float32),
         where=np.full(slots, NOWHERE, np.int32),
         held=np.zeros(slots, np.uint8),
         hint=np.full((2, slots), NOWHERE, np.int32),
-        step=np.zeros((leaves, stepped, room), np.uint8),
-        code=np.zeros((leaves, coded, room), np.uint16),
-        lack=np.zeros((leaves, room), np.uint16),
+        member=_aligned((leaves, room // WIDE, 1 + coded + stepped, WIDE), np.uint8),
         number=np.zeros((leaves, room), np.int64),
         size=np.zeros(leaves, np.int32),
         node=np.zeros(leaves, np.int32),
         column=np.zeros(leaves, np.int32),
         worn=np.zeros(leaves, np.int32),
-        span=np.zeros((nodes, 2 * stepped, width), np.uint8),
+        span=_aligned((nodes, 2 * stepped, width), np.uint8),
         mask=np.zeros((nodes, coded, width), np.uint16),
-        least=np.zeros((nodes, width), np.uint16),
+        least=np.zeros((nodes, width), np.uint8),
         oldest=np.zeros((nodes, width), np.int64),
         exact=np.zeros((nodes, width, 2 * features + 1), np.float32),
         leaf=np.zeros((nodes, width), np.int32),
@@ -113,7 +116,7 @@ def new_index(scorer: Scorer, steps: Steps, slots: int) -> Index:
         node_worn=np.zeros(nodes, np.int32),
         root_span=np.zeros((2, 2 * stepped, roots), np.uint8),
         root_mask=np.zeros((2, coded, roots), np.uint16),
-        root_least=np.zeros((2, roots), np.uint16),
+        root_least=np.zeros((2, roots), np.uint8),
         root_oldest=np.zeros((2, roots), np.int64),
         root_exact=np.zeros((2, roots, 2 * features + 1), np.float32),
         root_node=np.zeros((2, roots), np.int32),
@@ -126,16 +129,38 @@ def new_index(scorer: Scorer, steps: Steps, slots: int) -> Index:
         leaf_lacks=np.zeros(width, np.uint16),
         member_lacks=np.zeros(room, np.uint16),
         todo=np.zeros(roots, np.int64),
-        later_number=np.zeros(PUT_OFF, np.int64),
+        later_place=np.zeros(PUT_OFF, np.int64),
         later_lack=np.zeros(PUT_OFF, np.uint16),
-        price=np.array(prices, np.float32),
-        values=np.zeros(max(room, width), np.float32),
-        order=np.zeros(max(room, width), np.int64),
+        picked_place=np.zeros(PUT_OFF, np.int64),
+        picked_number=np.zeros(PUT_OFF, np.int64),
+        picked_lack=np.zeros(PUT_OFF, np.uint16),
+        four=np.zeros(4, np.int64),
+        scores=np.zeros(4, np.float32),
+        codes=np.zeros(coded, np.uint16),
+        price=np.minimum(np.array(prices) / steps.unit[0], steps.unit[2]).astype(np.int64),
+        part_low=np.zeros((parts, attributes), np.uint8),
+        part_high=np.zeros((parts, attributes), np.uint8),
+        part_order=np.zeros(parts, np.int64),
+        part_extent=np.zeros(parts, np.int64),
+        part_begin=np.zeros(257, np.int64),
+        reached=np.zeros((2, attributes), np.uint8),
+        decides=np.zeros(coded + stepped, np.int64),
         tally=tally,
     )
 
 
+def _aligned(shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
+    """Zeros that begin where a line of memory does."""
+    count = int(np.prod(shape))
+    room = np.zeros(count * np.dtype(dtype).itemsize + LINE, np.uint8)
+    first = -room.ctypes.data % LINE
+    return room[first : len(room) - LINE + first].view(dtype).reshape(shape)
+
+
 def apart(index: Index) -> Index:
     """The same groups, with room of its own to search in: for searching at the same time, and nothing else."""
-    names = ("lacks", "leaf_lacks", "member_lacks", "todo", "later_number", "later_lack", "values", "order", "tally")
+    names = (
+        "lacks", "leaf_lacks", "member_lacks", "todo", "later_place", "later_lack", "picked_place", "picked_number",
+        "picked_lack", "four", "scores", "tally",
+    )  # fmt: skip
     return index._replace(**{name: getattr(index, name).copy() for name in names})

@@ -18,8 +18,11 @@ link_score 0 -3
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import math
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -224,8 +227,20 @@ def change_point(values: NDArray[np.float64]) -> int:
 
 
 def _find_adwin() -> Callable[..., Any] | None:
+    """river's detector, read from its own file: `river.drift` also imports data sets, and with them scikit-learn, SciPy
+    and pandas, which would be more than half of what the start of a daemon costs."""
+    river = importlib.util.find_spec("river")
+    if river is None:
+        return None
+    files = [Path(folder) / "drift" / "adwin.py" for folder in river.submodule_search_locations or ()]
+    spec = next((importlib.util.spec_from_file_location("river.drift.adwin", f) for f in files if f.is_file()), None)
     try:
-        from river.drift import ADWIN
+        if spec is None or spec.loader is None:  # a river that has it elsewhere
+            module: Any = importlib.import_module("river.drift")
+        else:
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
     except ImportError:
         return None
-    return ADWIN
+    adwin: Callable[..., Any] = module.ADWIN
+    return adwin

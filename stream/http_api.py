@@ -8,7 +8,7 @@ name a loopback host: a web page that turns its own name to 127.0.0.1 gets nothi
 |---|---|
 | `GET /metrics`, `/healthz`, `/readyz` | for Prometheus and for whoever restarts it |
 | `GET /api/v1/status` | what the daemon is doing |
-| `GET /api/v1/alerts?state=&since=&severity=&text=&limit=&brief=` | alerts |
+| `GET /api/v1/alerts?state=&since=&severity=&text=&limit=&brief=&order=` | alerts |
 | `GET /api/v1/clusters?limit=`, `/api/v1/audit?limit=` | clusters; decisions |
 | `GET /api/v1/labels?after=&limit=&newest=`, `POST /api/v1/labels`, `POST /api/v1/labels/{seq}/undo` | labels |
 | `GET /api/v1/suppressions?all=`, `POST /api/v1/suppressions`, `DELETE /api/v1/suppressions/{id}` | suppressions |
@@ -36,6 +36,7 @@ from starlette.responses import Response
 from netclust._version import __version__
 from netclust.errors import InputError
 from netclust.stream.alert_events import Severity
+from netclust.stream.alert_triage import in_triage_order
 from netclust.stream.console.api import ConsoleApi
 from netclust.stream.console.assets import console_routes
 from netclust.stream.console.view import View
@@ -88,12 +89,17 @@ class Control(Protocol):
         ...
 
 
+MOST_ALERTS = 1000
+"""So many of the last seen are put in the order of triage."""
+
+
 class _AlertQuery(Query, frozen=True, kw_only=True):
     state: Literal["open", "closed", "all"] = "all"
     since: str = ""
     severity: Severity | None = None
     text: str = ""
     brief: bool = False
+    order: Literal["newest", "triage"] = "newest"
 
 
 class _LabelQuery(Query, frozen=True, kw_only=True):
@@ -249,7 +255,10 @@ class _Api:
         q = query_of(request, _AlertQuery)
         since = parse_since(q.since, self.store.clock()) if q.since else None
         state = None if q.state == "all" else q.state
-        found = await run_in_threadpool(self.store.alerts, state, since, q.severity, q.text, q.limit)
+        among = q.limit if q.order == "newest" else MOST_ALERTS
+        found = await run_in_threadpool(self.store.alerts, state, since, q.severity, q.text, among)
+        if q.order == "triage":
+            found = (await run_in_threadpool(in_triage_order, found))[0][: q.limit]
         if q.brief:
             return json_response({"alerts": await run_in_threadpool(self.control.view.triage.briefs, found)})
         return json_response({"alerts": found})

@@ -184,7 +184,11 @@ METRICS: Final[tuple[MetricDoc, ...]] = (
     _gauge("ship_spool_bytes", "Messages that wait on disk.", "shipped"),
     # The distributed engine, each worker process its own
     _gauge("shards", "Shards at work in this process."),
-    _gauge("shard_behind_seconds", "By how much the newest record that a shard has judged is older than now.", "shard"),
+    _gauge(
+        "shard_behind_seconds",
+        "By how much the newest record that a shard has judged is older than now; 0 where its lane is empty.",
+        "shard",
+    ),
     _counter("shard_records_dropped", "Records that were judged before, or came in another shard's lane.", "reason"),
     _counter("bus_messages", "Messages of a topic. Skipped: written before; refused: too large.", "topic", "result"),
     _counter("bus_errors", "Calls that the bus did not answer; each was tried again.", "way"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import settings
+from kernel_turns import take_turns
 
 from netclust.cli import main
 
@@ -21,29 +21,28 @@ settings.load_profile("netclust")
 # a test set that may decide something; the suite repeats fixed runs, which decide nothing.
 os.environ["NETCLUST_LOOKS"] = "off"
 
-# Once imported, the kernels put the name of their folder into the environment, and a process that finds it there makes
-# another one inside. Tests in this process and the processes that they start share one: each kernel is compiled once.
-given = os.environ.get("NUMBA_CACHE_DIR")
-importlib.import_module("netclust.kernels.jit")
-if given is None:
-    os.environ.pop("NUMBA_CACHE_DIR", None)
-else:
-    os.environ["NUMBA_CACHE_DIR"] = given
+# Processes of the suite that need the same kernel at once wait for the one that compiles it. What kernels put into the
+# environment stays there: the processes that tests start use the same folder, and numba would forget it otherwise.
+take_turns()
 
 # Processes that tests start read our modules compiled: without, each start of a daemon compiles a hundred of them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Files that take longest, begun first, so that no process is left with one of them at the end. The first two compile
-# most of what the others find compiled.
+# Files that take longest, begun first, so that no process is left with one of them at the end. The first four compile
+# most of what the others find compiled, and begin together because each needs other kernels: the first the two of
+# linking (the larger takes a minute), the second those of captures with checked bounds, the fourth those of captures.
 SLOW_FIRST = (
-    "test_fuzz_captures.py", "test_cli_flows.py", "test_daemon_operations.py", "test_daemon_kills.py",
-    "test_console_pages.py", "test_examples.py", "test_faults_disk.py", "test_console_filters.py", "test_watch.py",
+    "test_table41.py", "test_fuzz_captures.py", "test_examples.py", "test_cli_flows.py", "test_daemon_operations.py",
+    "test_cluster_flow.py", "test_cluster_crashes.py", "test_bus_daemon.py", "test_daemon_kills.py",
+    "test_console_pages.py", "test_faults_disk.py", "test_shipped.py", "test_console_filters.py", "test_watch.py",
     "test_console_for_everybody.py", "test_cli.py", "test_console_safety.py", "test_faults_input.py",
-    "test_console_under_load.py", "test_against_tshark.py", "test_live_replay.py", "test_flow_state.py",
-    "test_daemon_prometheus.py", "test_faults_sinks.py", "test_watch_console.py", "test_soak.py", "test_decode.py",
-    "test_against_nfstream.py", "test_sources_live.py", "test_online.py", "test_faults_start.py", "test_daemon.py",
+    "test_console_under_load.py", "test_against_tshark.py", "test_searching.py", "test_live_replay.py",
+    "test_flow_state.py", "test_tuning.py", "test_daemon_prometheus.py", "test_faults_sinks.py",
+    "test_watch_console.py", "test_soak.py", "test_decode.py", "test_against_nfstream.py", "test_sources_live.py",
+    "test_online.py", "test_faults_start.py", "test_daemon.py", "test_console_packets.py", "test_captures.py",
+    "test_pcap_and_pcapng_twins.py", "test_cli_alerts.py", "test_http_openapi.py",
 )  # fmt: skip
 
 

@@ -56,7 +56,9 @@ def test_an_example_for_an_audience_does_not_run(name: str, says: str, capsys: p
 
 def test_a_command_of_the_tutorial_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / "tutorial.md").read_text().replace("\\\n", " ").replace("--budget 1m", "--budget 1s")
+    text = (ROOT / "docs" / "tutorial.md").read_text().replace("\\\n", " ")
+    # One process is enough for a second: others would begin with importing everything again.
+    text = text.replace("--budget 1m", "--budget 1s --jobs 1")
     text = text.replace("--records 20000", "--records 6000").replace("--records 10000", "--records 3000")
     commands = re.findall(r"^\$ netclust (.*?)(?:\s+#.*)?$", text, re.MULTILINE)
     assert len(commands) >= 10
@@ -111,6 +113,21 @@ def test_a_command_or_line_of_the_guide_to_coreference_fails(
     exec(compile(code, "coreference.md", "exec"), {})  # noqa: S102 (our own file)
     assert "MELA" in capsys.readouterr().out
     assert Path("found.conll").stat().st_size > 0
+
+
+def test_a_command_or_line_of_the_guide_to_ranking_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "ranking.md").read_text()
+    made, used = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(compile(made, "ranking.md", "exec"), {})  # noqa: S102 (our own file)
+    commands = re.findall(r"^\$ netclust (.*?)(?:\s+#.*)?$", text.partition("## In Python")[0], re.MULTILINE)
+    assert len(commands) >= 4
+    for command in commands:
+        main_ok(shlex.split(command))
+    exec(compile(used, "ranking.md", "exec"), {})  # noqa: S102 (our own file)
+    assert "JointRanker" in capsys.readouterr().out
 
 
 def test_a_command_of_the_daemons_page_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,8 @@ from netclust.stream.store_words import iso, parse_since
 from netclust.text import printable
 
 State = Literal["open", "closed", "all"]
+AMONG = 1000
+"""So many of the last seen are put in the order of triage."""
 
 
 def alerts(
@@ -28,6 +30,7 @@ def alerts(
     limit: int,
     json: Path | None,
     folder: Path | None,
+    triage: bool = False,
 ) -> None:
     """A table of alerts, or all about one."""
     with Store(store_path(folder), read_only=True) as store:
@@ -35,23 +38,32 @@ def alerts(
             found = [store.alert(ident)]
         else:
             after = None if since is None else parse_since(since, time.time_ns())
-            found = store.alerts(None if state == "all" else state, after, severity, text, limit + 1)
+            among = max(limit + 1, AMONG) if triage else limit + 1
+            found = store.alerts(None if state == "all" else state, after, severity, text, among)
         running = store.daemon() is not None
+    groups: list[int] | None = None
+    if triage and ident is None:
+        from netclust.stream.alert_triage import in_triage_order
+
+        found, groups = in_triage_order(found)
+        groups = groups[:limit]
     more, found = len(found) > limit and ident is None, found[:limit] if ident is None else found
     if str(json) != "-":
         if ident is not None:
             _print_one(found[0])
         else:
-            _print_all(found, state)
+            _print_all(found, state, groups)
         if more:
             note(f"there are more than {limit}: see --limit, --since, --severity")
         if not running:
             note("no daemon seems to run here: this is what the last one left")
     body = {"alerts": [msgspec.to_builtins(a) for a in found], "more": more, "daemon": running}
+    if groups is not None:
+        body["groups"] = groups
     write_json(json, result(["alerts"], body, seed=None, data={}))
 
 
-def _print_all(found: Sequence[Alert], state: State) -> None:
+def _print_all(found: Sequence[Alert], state: State, groups: Sequence[int] | None) -> None:
     if not found:
         say(f"No {'' if state == 'all' else state + ' '}alerts.")
         return
@@ -63,7 +75,9 @@ def _print_all(found: Sequence[Alert], state: State) -> None:
         for a in found
     ]  # fmt: skip
     columns = ["alert", "severity", "state", "label", "entity", "records", "first seen", "last seen", "what"]
-    table("Alerts", columns, rows)
+    if groups is not None:
+        columns, rows = ["group", *columns], [[group, *row] for group, row in zip(groups, rows, strict=True)]
+    table("Alerts" if groups is None else "Alerts, the worst first, similar ones together", columns, rows)
 
 
 def _print_one(alert: Alert) -> None:

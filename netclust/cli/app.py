@@ -473,3 +473,4 @@ def info(
 
 # The commands of daemon, cluster, clustering, coreference, growth stand in files of their own, and hang on to this one.
 from netclust.cli import cluster_app, clustering_app, coreference_app, daemon_app, growth_app  # noqa: E402, F401
+from netclust.cli import ranking_app as _ranking_app  # noqa: E402, F401

@@ -1,4 +1,4 @@
-"""`netclust cluster`: run the distributed engine, and tell its shards what people say."""
+"""`netclust shards`: run the distributed engine, see how far it is, and tell its shards what people say."""
 
 from __future__ import annotations
 
@@ -7,15 +7,28 @@ import re
 import secrets
 from pathlib import Path
 
-from netclust.cli.output import result, say, write_json
-from netclust.errors import InputError
-from netclust.stream.bus.base import BusError, Outgoing
-from netclust.stream.bus.factory import open_writer
-from netclust.stream.bus.record_messages import LabelMessage, RecordPlace, pack_label
-from netclust.stream.cluster.worker import check_cluster, run_worker
-from netclust.stream.daemon.config import load_config
+import msgspec
 
-__all__ = ["check", "label", "run"]
+from netclust.cli.output import check_folders, counted, note, result, say, table, write_json
+from netclust.errors import InputError
+from netclust.optional import need
+from netclust.stream.bus.base import BusError, Outgoing
+from netclust.stream.bus.factory import open_writer, parse_bus_url
+from netclust.stream.bus.record_messages import LabelMessage, RecordPlace, pack_label
+from netclust.stream.cluster.recovery import check as check_state
+from netclust.stream.cluster.recovery import recovery_dir
+from netclust.stream.cluster.status import ClusterStatus, cluster_status
+from netclust.stream.cluster.worker import check_cluster, run_worker
+from netclust.stream.daemon.config import ShipConfig, load_config
+
+__all__ = ["check", "label", "run", "status"]
+
+_COLUMNS = {
+    "lane": "lane", "waiting": "waiting", "records_waiting": "records, about", "position": "read up to",
+    "messages": "read", "records": "judged", "verdicts": "verdicts", "events": "events", "alerts": "alerts",
+    "alerts_open": "open", "last_time": "last record", "kept": "kept",
+}  # fmt: skip
+"""What is shown of a lane, and what it is called."""
 
 
 def run(
@@ -36,9 +49,46 @@ def run(
 
 
 def check(config: Path) -> None:
-    """Whether a configuration can be used."""
-    cluster, model = check_cluster(load_config(config), str(config))
-    say(f"{config}: {cluster.partitions} partitions of schema {model.encoding.schema.name}: it would start")
+    """Whether a configuration can be used, and what it says; the bus is not asked."""
+    whole = load_config(config)
+    cluster, model = check_cluster(whole, str(config))
+    folder = recovery_dir(whole, cluster)
+    there = check_state(folder, cluster)
+    need("bytewax", "netclust shards", "cluster")
+    count = counted(cluster.partitions, "partition")
+    say(f"{config}: {count} of schema {model.encoding.schema.name}: it would start")
+    for name in ("input", "verdicts", "events", "campaigns"):
+        url = getattr(cluster, name)
+        say(f"  {name + ':':<10} {parse_bus_url(url) if url else 'not written'}")
+    say(f"  state:     {folder}, {'which it goes on from' if there else 'which is new'}")
+    say(f"  metrics:   {cluster.metrics or 'none'}")
+    given = {"[[source]]": whole.sources, "[[sink]]": whole.sinks, "[ship]": whole.ship != ShipConfig()}
+    if unused := [name for name, there in given.items() if there]:
+        note(f"{', '.join(unused)}: the daemon's, and not used by shards")
+
+
+def status(config: Path, json: Path | None) -> None:
+    """How far every lane is."""
+    check_folders(json)
+    settings = load_config(config)
+    cluster, _ = check_cluster(settings, str(config))
+    found = cluster_status(settings, cluster)
+    if str(json) != "-":
+        _show(config, found)
+    write_json(json, result(["shards", "status"], msgspec.to_builtins(found), seed=None, data={}))
+
+
+def _show(config: Path, found: ClusterStatus) -> None:
+    rows = [
+        ["-" if (value := getattr(lane, name)) in (None, "") else value for name in _COLUMNS] for lane in found.lanes
+    ]
+    table(f"{config}: state in {found.recovery}", list(_COLUMNS.values()), rows)
+    if not found.kept:
+        say("it has not run yet, or not for an epoch")
+    opened, still_open = (sum(getattr(lane, name) for lane in found.lanes) for name in ("alerts", "alerts_open"))
+    campaigns = "" if found.campaigns is None else f", {counted(found.campaigns, 'campaign')}"
+    say(f"{counted(sum(lane.waiting for lane in found.lanes), 'message')} waiting, {counted(opened, 'alert')} "
+        f"({still_open:,} open){campaigns}")  # fmt: skip
 
 
 def label(
@@ -68,12 +118,12 @@ def label(
         writer.close()
     if str(json) != "-":
         say(ident)
+        if cluster.events:
+            note(f"the shard that it concerns answers by an event (notice-feedback) in {parse_bus_url(cluster.events)}")
     write_json(json, result(["shards", "label"], {"id": ident, "lanes": cluster.partitions}, seed=None, data={}))
 
 
 def _about(target: str, stream: str, message: LabelMessage) -> LabelMessage:
-    import msgspec
-
     if found := re.fullmatch(r"cluster:([0-9]{1,18})", target):
         return msgspec.structs.replace(message, cluster=int(found[1]))
     if found := re.fullmatch(r"([^/]{1,200})/(.{1,200}):([0-9]{1,18})", target):

@@ -26,7 +26,7 @@ def cluster_run(
         str, typer.Option(help="HOST:PORT of every process, the first one first, with ; between them.")
     ] = "",
     until_idle: Annotated[
-        float | None, typer.Option(min=0.1, help="End when no lane had a message for so many seconds.")
+        float | None, typer.Option(min=0.1, help="End when no lane had a message for so many seconds, and none waits.")
     ] = None,
     parent: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -42,6 +42,14 @@ def cluster_check(config: ConfigOption) -> None:
     from netclust.cli import cluster as commands
 
     commands.check(config)
+
+
+@cluster.command("status")
+def cluster_status(config: ConfigOption, json: JsonOption = None) -> None:
+    """Show of every lane what waits on the bus, and how far its shard is as of the last epoch. Changes nothing."""
+    from netclust.cli import cluster as commands
+
+    commands.status(config, json)
 
 
 @cluster.command("label")

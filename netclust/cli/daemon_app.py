@@ -11,6 +11,13 @@ import typer
 from netclust.cli.app import JsonOption, app
 
 
+class AlertOrder(StrEnum):
+    """How alerts are listed."""
+
+    newest = "newest"
+    triage = "triage"
+
+
 class AlertState(StrEnum):
     """Which alerts."""
 
@@ -138,13 +145,17 @@ def show_alerts(
     severity: Annotated[AlertSeverity | None, typer.Option(help="At least this severity.")] = None,
     text: Annotated[str | None, typer.Option(help="Contained in entity, label or summary.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many, the last seen first.")] = 50,
+    order: Annotated[
+        AlertOrder, typer.Option(help="newest: the last seen first; triage: the worst first, similar ones together.")
+    ] = AlertOrder.newest,
     json: JsonOption = None,
     state_dir: StateDirOption = None,
 ) -> None:
     """Show what the daemon found: a table, or everything about one alert and why it is one."""
     from netclust.cli.alerts import alerts as run
 
-    run(alert, state.value, since, None if severity is None else severity.value, text, limit, json, state_dir)
+    triage = order is AlertOrder.triage
+    run(alert, state.value, since, None if severity is None else severity.value, text, limit, json, state_dir, triage)
 
 
 @app.command("clusters")

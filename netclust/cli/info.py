@@ -16,6 +16,7 @@ from netclust.models.params import TrainParams
 
 CLUSTERING = "netclust.clustering"
 COREFERENCE = "netclust.coreference"
+RANKING = "netclust.ranking"
 """The kinds of files that other tasks have: their modules are heavy, so they are loaded when there is one."""
 
 
@@ -30,6 +31,11 @@ def run(path: Path, json: Path | None, top: int) -> None:
         from netclust.cli.coreference import tell_model as tell_coreference
 
         tell_coreference(path, json)
+        return
+    if kind_of(path) == RANKING:
+        from netclust.cli.ranking import tell_model as tell_ranking
+
+        tell_ranking(path, json, top)
         return
     model = Model.load(path)
     encoding, origin = model.encoding, model.provenance

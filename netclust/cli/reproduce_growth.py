@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,73 +25,82 @@ WINDOWS, ECONOMY = "reproduce windows", "reproduce label-economy"
 PUBLISHED_ON = "KDDTest+"
 
 
+@dataclass(frozen=True)
+class _Job:
+    """What both commands are given: records, and where the result goes."""
+
+    command: str
+    past: Table
+    stream: Table
+    data: dict[str, str]  # checksums by name, the test set last
+    draws: int
+    json: Path | None
+    plot: Path | None
+
+    @property
+    def test(self) -> tuple[str, str]:
+        """Name and checksum of the test set."""
+        return list(self.data.items())[-1]
+
+    def tell(
+        self, rows: Sequence[Any], columns: Sequence[str], cells: Sequence[Sequence[str]], body: dict[str, Any], *,
+        late: str, delay: int, seed: int, draw: Callable[[Path], None],
+    ) -> None:  # fmt: skip
+        """Note the look at the test set, before anything is shown; then table, picture and JSON."""
+        name, sha256 = self.test
+        looks = _look(self.command, name, sha256, len(rows), self.draws)
+        if str(self.json) != "-":
+            table(f"{name}, {len(self.stream):,} records: percent, {late} {delay} records late", columns, cells)
+        if self.plot is not None:
+            draw(self.plot)
+            note(f"wrote {self.plot}")
+        sizes = {"training_records": len(self.past), "test_records": len(self.stream)}
+        whole = {"rows": rows, "looks": looks, "draws": self.draws, "delay": delay, **body, **sizes}
+        write_json(self.json, result(self.command.split(), whole, seed=seed, data=self.data))
+
+
 def run_windows(train: str, test: str, draws: int, json: Path | None, plot: Path | None, schema: str) -> None:
     """Read, link with every window, and print the table."""
-    past, stream, data = _read(train, test, schema, json, plot)
-    name, sha256 = list(data.items())[-1]
-    params = load_params(windows.PRESET, past.schema)
+    job = _read(WINDOWS, train, test, draws, json, plot, schema)
+    params = load_params(windows.PRESET, job.past.schema)
+    published = TEST_SETS.get(job.test[1]) == PUBLISHED_ON  # whether the printed numbers are about these records
     with progress("runs") as tick:
         rows = windows.run_windows(
-            past, stream, draws=draws, params=params, published=_is_published(sha256), on_progress=tick
+            job.past, job.stream, draws=draws, params=params, published=published, on_progress=tick
         )
-    looks = _look(WINDOWS, name, sha256, len(rows), draws)  # before anything is shown
-    if str(json) != "-":
-        cells = [
-            [row.setting, _printed(row.published), *_measures(row.mean, row.sd), f"{row.records_per_second:,.0f}"]
-            for row in rows
-        ]
-        columns = ["window", "published: acc / det / FA", "accuracy", "detection", "false alarms", "records/s"]
-        table(f"{name}, {len(stream):,} records: percent, labels {windows.DELAY} records late", columns, cells)
-    if plot is not None:
-        windows.plot_rows(rows, plot)
-        note(f"wrote {plot}")
-    trained = {"preset": windows.PRESET, "params": msgspec.to_builtins(params)}
-    body = {"rows": rows, "looks": looks, "draws": draws, "delay": windows.DELAY, **trained}
-    _write(json, WINDOWS, body, past, stream, windows.SEED, data)
+    columns = ["window", "published: acc / det / FA", "accuracy", "detection", "false alarms", "records/s"]
+    cells = [
+        [row.setting, _printed(row.published), *_measures(row.mean, row.sd), f"{row.records_per_second:,.0f}"]
+        for row in rows
+    ]
+    body = {"preset": windows.PRESET, "params": msgspec.to_builtins(params)}
+    draw = partial(windows.plot_rows, rows)
+    job.tell(rows, columns, cells, body, late="labels", delay=windows.DELAY, seed=windows.SEED, draw=draw)
 
 
 def run_label_economy(
     train: str, test: str, draws: int, json: Path | None, plot: Path | None, schema: str, jobs: int
 ) -> None:
     """Read, run every way of asking with every budget, and print the table."""
-    past, stream, data = _read(train, test, schema, json, plot)
-    name, sha256 = list(data.items())[-1]
-    presets = {preset: load_params(preset, past.schema) for preset in label_economy.PRESETS}
+    job = _read(ECONOMY, train, test, draws, json, plot, schema)
+    presets = {preset: load_params(preset, job.past.schema) for preset in label_economy.PRESETS}
     with progress("rows") as tick:
-        rows = label_economy.run_economy(past, stream, draws=draws, presets=presets, jobs=jobs, on_progress=tick)
-    looks = _look(ECONOMY, name, sha256, len(rows), draws)  # before anything is shown
-    if str(json) != "-":
-        cells = [
-            [
-                row.name,
-                row.preset,
-                f"{100 * row.labelled:.2f}",
-                *_measures(row.mean, row.sd),
-                f"{100 * row.second_half:.2f}",
-            ]
-            for row in rows
-        ]
-        columns = [
-            "asked about",
-            "preset",
-            "labelled",
-            "accuracy",
-            "detection",
-            "false alarms",
-            "accuracy, second half",
-        ]
-        table(f"{name}, {len(stream):,} records: percent, answers {label_economy.DELAY} records late", columns, cells)
-    if plot is not None:
-        label_economy.plot_rows(rows, plot)
-        note(f"wrote {plot}")
-    trained = {preset: msgspec.to_builtins(params) for preset, params in presets.items()}
-    body = {"rows": rows, "looks": looks, "draws": draws, "delay": label_economy.DELAY, "params": trained}
-    _write(json, ECONOMY, body, past, stream, label_economy.SEED, data)
+        rows = label_economy.run_economy(
+            job.past, job.stream, draws=draws, presets=presets, jobs=jobs, on_progress=tick
+        )
+    columns = [
+        "asked about", "preset", "labelled", "accuracy", "detection", "false alarms", "accuracy, second half"
+    ]  # fmt: skip
+    cells = [
+        [row.name, row.preset, _percent(row.labelled), *_measures(row.mean, row.sd), _percent(row.second_half)]
+        for row in rows
+    ]
+    body = {"params": {preset: msgspec.to_builtins(params) for preset, params in presets.items()}}
+    draw = partial(label_economy.plot_rows, rows)
+    job.tell(rows, columns, cells, body, late="answers", delay=label_economy.DELAY, seed=label_economy.SEED, draw=draw)
 
 
-def _read(
-    train: str, test: str, schema: str, json: Path | None, plot: Path | None
-) -> tuple[Table, Table, dict[str, str]]:
+def _read(command: str, train: str, test: str, draws: int, json: Path | None, plot: Path | None, schema: str) -> _Job:
     """Training and test records, and the checksums of both; what cannot be written is refused first."""
     check_folders(json, plot)
     check_outputs(json, plot)
@@ -117,12 +128,7 @@ def _read(
     first = Path(train).name
     if name == first:
         raise InputError(f"{test}: training and test file have the same name, and results go by names")
-    return past, stream, {first: past_sha256, name: sha256}
-
-
-def _is_published(sha256: str) -> bool:
-    """Whether the printed numbers are about these records."""
-    return TEST_SETS.get(sha256) == PUBLISHED_ON
+    return _Job(command, past, stream, {first: past_sha256, name: sha256}, draws, json, plot)
 
 
 def _look(command: str, name: str, sha256: str, rows: int, draws: int) -> dict[str, Any]:
@@ -138,27 +144,18 @@ def _look(command: str, name: str, sha256: str, rows: int, draws: int) -> dict[s
     }
 
 
-def _write(
-    json: Path | None,
-    command: str,
-    body: dict[str, Any],
-    past: Table,
-    stream: Table,
-    seed: int,
-    data: dict[str, str],
-) -> None:
-    sizes = {"training_records": len(past), "test_records": len(stream)}
-    write_json(json, result(command.split(), {**body, **sizes}, seed=seed, data=data))
-
-
 def _measures(mean: dict[str, float], sd: dict[str, float | None]) -> Sequence[str]:
     def spread(name: str) -> str:
         deviation = sd[name]
-        shown = f"{100 * mean[name]:.2f}"
-        return shown if deviation is None else f"{shown} ± {100 * deviation:.2f}"
+        shown = _percent(mean[name])
+        return shown if deviation is None else f"{shown} ± {_percent(deviation)}"
 
     return [spread(name) for name in windows.MEASURES]
 
 
 def _printed(published: dict[str, float] | None) -> str:
-    return "" if published is None else " / ".join(f"{100 * published[name]:.2f}" for name in windows.MEASURES)
+    return "" if published is None else " / ".join(_percent(published[name]) for name in windows.MEASURES)
+
+
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.2f}"

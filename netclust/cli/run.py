@@ -6,10 +6,11 @@ import signal
 from pathlib import Path
 from types import FrameType
 
-from netclust.cli.output import say
+from netclust.cli.output import counted, say
 from netclust.errors import InputError
+from netclust.stream.bus.addresses import parse_bus_url
 from netclust.stream.daemon.build import check_config, model_name, state_dir
-from netclust.stream.daemon.config import load_config
+from netclust.stream.daemon.config import ShipConfig, load_config
 from netclust.stream.daemon.logs import Log
 from netclust.stream.daemon.service import Daemon
 
@@ -24,9 +25,16 @@ def check(path: Path) -> None:
     say(f"{path}: good")
     say(f"  sources: {', '.join(f'{s.name} ({s.kind})' for s in config.sources)}")
     say(f"  sinks:   {', '.join(f'{s.name} ({s.kind})' for s in config.sinks) or 'none but the store'}")
+    ship = [f"{what} to {parse_bus_url(url)}" for what, url in _shipped(config.ship).items() if url]
+    say(f"  ship:    {', '.join(ship) or 'nothing'}")
     say(f"  model:   {model_name(config)}, schema {model.encoding.schema.name}, {len(model.reference):,} references")
     say(f"  state:   {state_dir(config)}")
     say(f"  http:    {config.http.listen or 'none'}")
+
+
+def _shipped(ship: ShipConfig) -> dict[str, str]:
+    lanes = counted(ship.partitions, "partition")
+    return {f"records ({lanes})": ship.url, "verdicts": ship.verdicts_url}
 
 
 def run(path: Path) -> int:

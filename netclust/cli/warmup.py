@@ -30,12 +30,21 @@ def run(json: Path | None) -> None:
         model = train_network(table, TrainParams(epochs=1, reference_size=40))
         evaluate_network(model, [table], LinkerConfig(referent_window=50, label_delay=10, mature_after=60.0))
         _captures(Path(folder))
+        _triage()
     seconds = time.perf_counter() - start
     kept = f"kept in {CACHE_FOLDER}" if CACHE_FOLDER else "but not kept: no writable folder, set NUMBA_CACHE_DIR"
     if str(json) != "-":
         say(f"kernels ready in {seconds:.1f} s, {kept}")
     body = {"seconds": seconds, "cache": str(CACHE_FOLDER) if CACHE_FOLDER else None}
     write_json(json, result(["warmup"], body, seed=None, data={}))
+
+
+def _triage() -> None:
+    """Put two alerts in order."""
+    from netclust.stream.alert_events import Alert
+    from netclust.stream.alert_triage import in_triage_order
+
+    in_triage_order([Alert(id=i, kind="novel", label="", entity="", entity_kind="source") for i in ("a", "b")])
 
 
 def _captures(folder: Path) -> None:

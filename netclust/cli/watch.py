@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from netclust.cli.output import note, say
+from netclust.cli.output import counted, note, say
 from netclust.cli.run import obey_signals
 from netclust.datasets.opening import STDIN, peek_bytes
 from netclust.errors import InputError
@@ -161,6 +161,9 @@ def refuse_garbage(daemon: Daemon) -> None:
         return
     config = daemon.config.sources[0]
     lines: list[str] = getattr(source, "first_skipped", [])
+    if is_bus(config.path) and not lines:  # a topic has no end: nothing came yet, or the log says why
+        note(f"{config.path.partition('?')[0]}: nothing came")
+        return
     first = f" (the first: {lines[0]})" if lines else ""
     raise InputError(
         f"{config.path}: no records in it, read as {config.kind}{first}; --kind says what it is, --model what it has"
@@ -172,8 +175,8 @@ def sum_up(daemon: Daemon) -> None:
     detector = daemon.detector
     counters = detector.book.counters
     opened = sum(n for by_severity in counters.opened.values() for n in by_severity.values())
-    alerts = "1 alert" if opened == 1 else f"{opened:,} alerts"
-    say(f"{detector.linker.tick:,} records, {counters.records:,} anomalous, {alerts}")
+    alerts = counted(opened, "alert")
+    say(f"{counted(detector.linker.tick, 'record')}, {counters.records:,} anomalous, {alerts}")
     for lane in daemon.inbox.lanes:
         passed = {name: n for name, n in lane.source.counters.items() if n and name in _TELLING}
         if passed:

@@ -1,9 +1,9 @@
 """Keeping members grouped while they come and go: see `boxes`, which searches what is kept here.
 
 A member joins the leaf in which the search for it found its best referent, so that like lies with like at no further
-cost. A full leaf is cut in two where that makes the two boxes smallest, by the attribute that can decide most in it. A
-box grows with its members and is made anew when as many have gone as are left. Every step costs what one leaf and one
-node hold, however many members there are.
+cost. A full leaf, and likewise a full node, is cut in two where that makes the two boxes smallest, all attributes
+taken together. A box grows with its members and is made anew when as many have gone as are left. Every step costs what
+one leaf and one node hold, however many members there are.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ from netclust.kernels.boxes import (
     node_boxes,
     prepare,
 )
+from netclust.kernels.bytewise import WIDE
 from netclust.kernels.jit import inlined, inner
+
+TRIED = 12  # attributes by which a cut is tried: those that can decide most
 
 
 @inner
@@ -61,50 +64,50 @@ def _join_column(boxes: Any, at: Any, k: Any, others: Any, other: Any, j: Any) -
 
 
 @inner
-def _admit(
-    boxes: Any, at: Any, k: Any, step: Any, rows: Any, codes: Any, slot: Any, unary: Any, lack: Any, number: Any
-) -> None:
+def _admit(boxes: Any, at: Any, k: Any, query: Any, rows: Any, slot: Any, lack: Any, number: Any) -> None:
     """Widen box k of `at` so that it holds the member in a slot: its steps, and what it is exactly."""
+    step, byte = query.step, query.byte
     for j in range(len(step)):
         boxes.span[at, 2 * j, k] = min(boxes.span[at, 2 * j, k], step[j])
         boxes.span[at, 2 * j + 1, k] = max(boxes.span[at, 2 * j + 1, k], step[j])
-    for s in range(boxes.mask.shape[1]):
-        boxes.mask[at, s, k] |= bit_of(codes[slot, s])
+    for s in range(len(byte)):
+        boxes.mask[at, s, k] |= bit_of(byte[s])
     boxes.least[at, k] = min(boxes.least[at, k], lack)
     boxes.oldest[at, k] = min(boxes.oldest[at, k], number)
-    features = rows.shape[1]
+    features = boxes.exact.shape[2] // 2
     for f in range(features):
         boxes.exact[at, k, f] = min(boxes.exact[at, k, f], rows[slot, f])
         boxes.exact[at, k, features + f] = max(boxes.exact[at, k, features + f], rows[slot, f])
-    boxes.exact[at, k, 2 * features] = max(boxes.exact[at, k, 2 * features], unary)
+    boxes.exact[at, k, 2 * features] = max(boxes.exact[at, k, 2 * features], rows[slot, features + len(byte)])
 
 
 @inner
 def _box_leaf(ix: Any, leaf: Any) -> None:
     """Make a leaf's box anew from its members."""
     at, k, n = ix.node[leaf], ix.column[leaf], ix.size[leaf]
-    features, slots = ix.row.shape[1], len(ix.where)
+    features, coded, slots = ix.exact.shape[2] // 2, ix.mask.shape[1], len(ix.where)
     for i in range(n):
         slot = ix.number[leaf, i] % slots
         for f in range(features):
             value = ix.row[slot, f]
             ix.exact[at, k, f] = value if i == 0 else min(ix.exact[at, k, f], value)
             ix.exact[at, k, features + f] = value if i == 0 else max(ix.exact[at, k, features + f], value)
-        unary = ix.row_unary[slot]
+        unary = ix.row[slot, features + coded]
         ix.exact[at, k, 2 * features] = unary if i == 0 else max(ix.exact[at, k, 2 * features], unary)
-    for j in range(ix.step.shape[1]):
-        low = high = ix.step[leaf, j, 0]
+    for j in range(ix.span.shape[1] // 2):
+        low = high = ix.member[leaf, 0, 1 + coded + j, 0]
         for i in range(1, n):
-            low, high = min(low, ix.step[leaf, j, i]), max(high, ix.step[leaf, j, i])
+            value = ix.member[leaf, i // WIDE, 1 + coded + j, i % WIDE]
+            low, high = min(low, value), max(high, value)
         ix.span[at, 2 * j, k], ix.span[at, 2 * j + 1, k] = low, high
-    for s in range(ix.code.shape[1]):
+    for s in range(coded):
         mask = np.uint16(0)
         for i in range(n):
-            mask |= bit_of(ix.code[leaf, s, i])
+            mask |= bit_of(ix.member[leaf, i // WIDE, 1 + s, i % WIDE])
         ix.mask[at, s, k] = mask
-    least, oldest = ix.lack[leaf, 0], ix.number[leaf, 0]
+    least, oldest = ix.member[leaf, 0, 0, 0], ix.number[leaf, 0]
     for i in range(1, n):
-        least, oldest = min(least, ix.lack[leaf, i]), min(oldest, ix.number[leaf, i])
+        least, oldest = min(least, ix.member[leaf, i // WIDE, 0, i % WIDE]), min(oldest, ix.number[leaf, i])
     ix.least[at, k], ix.oldest[at, k] = least, oldest
     ix.worn[leaf] = 0
 
@@ -187,89 +190,99 @@ def _drop_leaf(ix: Any, leaf: Any) -> None:
 @inlined
 def _copy_member(ix: Any, leaf: Any, i: Any, other: Any, j: Any) -> None:
     """leaf[i] = other[j]."""
-    for f in range(ix.step.shape[1]):
-        ix.step[leaf, f, i] = ix.step[other, f, j]
-    for s in range(ix.code.shape[1]):
-        ix.code[leaf, s, i] = ix.code[other, s, j]
-    ix.lack[leaf, i] = ix.lack[other, j]
+    for r in range(ix.member.shape[2]):
+        ix.member[leaf, i // WIDE, r, i % WIDE] = ix.member[other, j // WIDE, r, j % WIDE]
     ix.number[leaf, i] = ix.number[other, j]
 
 
-@inner
-def _least_cut(values: Any, order: Any, n: Any, least: Any) -> Any:
-    """Where to cut so that the two parts, sorted by value, are smallest: (threshold, cost); beneath it is the first.
+@inlined
+def _middle(ix: Any, i: Any, r: Any) -> Any:
+    """The middle of what part i reaches in attribute r."""
+    return (np.int64(ix.part_low[i, r]) + np.int64(ix.part_high[i, r])) // 2
 
-    The cost is what each part spans times how many it has. Parts have at least `least`; inf where none is possible.
+
+@inlined
+def _reach(reached: Any, low: Any, high: Any, i: Any, first: Any) -> None:
+    """Widen what the parts up to here reach; the first of them is all of it."""
+    for r in range(reached.shape[1]):
+        reached[0, r] = low[i, r] if first else min(reached[0, r], low[i, r])
+        reached[1, r] = high[i, r] if first else max(reached[1, r], high[i, r])
+
+
+@inlined
+def _extent(reached: Any, price: Any, cap: Any) -> Any:
+    """The units that two members of what is reached can be apart."""
+    total, coded = np.int64(0), len(price)
+    for s in range(coded):
+        total += price[s] if reached[0, s] != reached[1, s] else np.int64(0)
+    for j in range(len(cap)):
+        total += np.int64(min(np.uint8(reached[1, coded + j] - reached[0, coded + j]), cap[j]))
+    return total
+
+
+@inner
+def _cut(ix: Any, cap: Any, n: Any, least: Any) -> Any:
+    """Where to cut n parts in two so that what the two reach, times their number, is least in sum: (attribute,
+    middle); those whose middle is beneath it are the first. Each has at least `least`; attribute -1: there is no cut.
     """
+    low, high, order, extent, reached, price = (
+        ix.part_low, ix.part_high, ix.part_order, ix.part_extent, ix.reached, ix.price,
+    )  # fmt: skip
+    begin = ix.part_begin
+    cheapest, by, threshold = np.iinfo(np.int64).max, -1, np.int64(0)
     for i in range(n):
-        j = i
-        while j > 0 and values[order[j - 1]] > values[i]:
-            order[j] = order[j - 1]
-            j -= 1
-        order[j] = i
-    span = values[order[n - 1]] - values[order[0]]
-    best, at = np.float32(np.inf), 0
-    for i in range(least, n - least + 1):
-        if i < 1 or values[order[i]] == values[order[i - 1]]:
-            continue
-        first, second = values[order[i - 1]] - values[order[0]], values[order[n - 1]] - values[order[i]]
-        cost = (i * first + (n - i) * second) / (n * span)
-        if cost < best:
-            best, at = cost, i
-    return values[order[at]], best
+        _reach(reached, low, high, i, i == 0)
+    decides = ix.decides
+    for r in range(len(decides)):
+        coded = r < len(price)
+        width = np.int64(reached[1, r] - reached[0, r])
+        decides[r] = (price[r] if width > 0 else np.int64(0)) if coded else min(width, np.int64(cap[r - len(price)]))
+    for _ in range(min(TRIED, len(decides))):
+        r = int(np.argmax(decides))
+        if decides[r] == 0:
+            break
+        decides[r] = 0
+        begin[:] = 0
+        for i in range(n):
+            begin[_middle(ix, i, r) + 1] += 1
+        for b in range(1, 257):
+            begin[b] += begin[b - 1]
+        for i in range(n):
+            b = _middle(ix, i, r)
+            order[begin[b]] = i
+            begin[b] += 1
+        for i in range(n - 1):
+            _reach(reached, low, high, order[i], i == 0)
+            if _middle(ix, order[i], r) != _middle(ix, order[i + 1], r):
+                extent[i] = _extent(reached, price, cap)
+        for i in range(n - 1, 0, -1):
+            _reach(reached, low, high, order[i], i == n - 1)
+            if least <= i <= n - least and _middle(ix, order[i - 1], r) != _middle(ix, order[i], r):
+                cost = i * extent[i - 1] + (n - i) * _extent(reached, price, cap)
+                if cost < cheapest:
+                    cheapest, by, threshold = cost, r, _middle(ix, order[i], r)
+    return by, threshold
 
 
 @inner
-def _widest(ix: Any, node: Any, k: Any, leaf: Any, scorer: Any) -> Any:
-    """The attribute that can decide most between the members of a leaf, and whether it is coded; -1: all are alike."""
-    features = ix.row.shape[1]
-    most, by, coded = np.float32(0), -1, False
-    for f in range(features):
-        extent = abs(scorer.slope[f]) * min(ix.exact[node, k, features + f] - ix.exact[node, k, f], scorer.far[f])
-        if extent > most:
-            most, by = extent, f
-    for s in range(ix.code.shape[1]):
-        mixed = False
-        for i in range(1, ix.size[leaf]):
-            mixed = mixed or ix.code[leaf, s, i] != ix.code[leaf, s, 0]
-        if mixed and ix.price[s] > most:
-            most, by, coded = ix.price[s], s, True
-    return by, coded
-
-
-@inner
-def _split_leaf(ix: Any, leaf: Any, scorer: Any) -> Any:
-    """Cut a full leaf in two, by the attribute that can decide most in it; the new leaf, or NOWHERE if there is none.
-
-    Members that are all alike are cut by age.
-    """
+def _split_leaf(ix: Any, leaf: Any, steps: Any) -> Any:
+    """Cut a full leaf in two; the new leaf, or NOWHERE if there is none. Members all alike are cut anywhere."""
     node = np.int64(ix.node[leaf])
     if ix.tally[FREE_LEAVES] == 0:
         return np.int64(NOWHERE)
     if ix.width[node] >= ix.room[1]:
-        if not _split_node(ix, node, scorer):
+        if not _split_node(ix, node, steps):
             return np.int64(NOWHERE)
         node = np.int64(ix.node[leaf])
-    _box_leaf(ix, leaf)
     n = np.int64(ix.size[leaf])
-    by, coded = _widest(ix, node, ix.column[leaf], np.int64(leaf), scorer)
-    values = ix.values
     for i in range(n):
-        if by < 0:
-            values[i] = np.float32(ix.number[leaf, i] - ix.number[leaf, 0])
-        elif coded:
-            values[i] = np.float32(ix.code[leaf, by, i])
-        else:
-            values[i] = ix.row[ix.number[leaf, i] % len(ix.where), by]
-    threshold, cost = _least_cut(values, ix.order, n, n // 8)
-    if not np.isfinite(cost):
-        threshold, cost = _least_cut(values, ix.order, n, 1)
-    if not np.isfinite(cost):  # nothing but equal ages: cannot be, but a leaf must get smaller
-        return np.int64(NOWHERE)
+        for r in range(ix.member.shape[2] - 1):
+            ix.part_low[i, r] = ix.part_high[i, r] = ix.member[leaf, i // WIDE, 1 + r, i % WIDE]
+    by, threshold = _cut(ix, steps.cap, n, max(n // 8, 1))
     new = _new_leaf(ix, node)
     kept = 0
     for i in range(n):
-        if values[i] < threshold:
+        if _middle(ix, i, by) < threshold if by >= 0 else i < n // 2:
             if kept != i:
                 _copy_member(ix, leaf, kept, leaf, i)
             kept += 1
@@ -284,46 +297,21 @@ def _split_leaf(ix: Any, leaf: Any, scorer: Any) -> Any:
 
 
 @inner
-def _split_node(ix: Any, node: Any, scorer: Any) -> Any:
-    """Cut a full node in two, by the attribute in which the middles of its leaves lie farthest apart; False if it
-    cannot be. No part is less than a quarter, so that there are not many nodes.
-    """
+def _split_node(ix: Any, node: Any, steps: Any) -> Any:
+    """Cut a full node in two; False if it cannot be. No part is less than an eighth, so that nodes are not too many."""
     if ix.tally[FREE_NODES] == 0:
         return False
-    n, features, exact = np.int64(ix.width[node]), ix.row.shape[1], ix.exact
-    most, by, coded = np.float32(0), -1, False
-    for f in range(features):
-        first = last = exact[node, 0, f] + exact[node, 0, features + f]
-        for k in range(1, n):
-            middle = exact[node, k, f] + exact[node, k, features + f]
-            first, last = min(first, middle), max(last, middle)
-        extent = abs(scorer.slope[f]) * min((last - first) / 2, scorer.far[f])
-        if extent > most:
-            most, by = extent, f
-    for s in range(ix.mask.shape[1]):
-        mixed = False
-        for k in range(1, n):
-            mixed = mixed or ix.mask[node, s, k] != ix.mask[node, s, 0]
-        if mixed and ix.price[s] > most:
-            most, by, coded = ix.price[s], s, True
-    values = ix.values
+    n, coded = np.int64(ix.width[node]), ix.mask.shape[1]
     for k in range(n):
-        if by < 0:
-            values[k] = np.float32(ix.oldest[node, k] - ix.oldest[node, 0])
-        elif coded:
-            values[k] = np.float32(_lowest_bit(ix.mask[node, by, k]))
-        else:
-            values[k] = exact[node, k, by] + exact[node, k, features + by]
-    threshold, cost = _least_cut(values, ix.order, n, n // 4)
-    if not np.isfinite(cost):
-        threshold, cost = _least_cut(values, ix.order, n, 1)
-    if not np.isfinite(cost):  # all alike in this: any half will do
-        for k in range(n):
-            values[k] = np.float32(k)
-        threshold = np.float32(n // 2)
+        for s in range(coded):
+            ix.part_low[k, s], ix.part_high[k, s] = _bits(ix.mask[node, s, k])
+        for j in range(len(steps.cap)):
+            ix.part_low[k, coded + j] = ix.span[node, 2 * j, k]
+            ix.part_high[k, coded + j] = ix.span[node, 2 * j + 1, k]
+    by, threshold = _cut(ix, steps.cap, n, max(n // 32, 1))
     new = _new_node(ix, ix.side[node])
     for k in range(n - 1, -1, -1):
-        if values[k] >= threshold:
+        if _middle(ix, k, by) >= threshold if by >= 0 else k >= n // 2:
             leaf = ix.leaf[node, k]
             j = ix.width[new]
             _put_column(leaf_boxes(ix), new, j, leaf_boxes(ix), node, k)
@@ -331,19 +319,20 @@ def _split_node(ix: Any, node: Any, scorer: Any) -> Any:
             ix.node[leaf], ix.column[leaf] = new, j
             ix.width[new] += 1
             _take_column(ix, node, k)
-            values[k] = values[ix.width[node]]
     _box_node(ix, node)
     _box_node(ix, new)
     return True
 
 
 @inner
-def _lowest_bit(mask: Any) -> Any:
-    """The number of the lowest bit set, MASK_BITS if none is."""
+def _bits(mask: Any) -> Any:
+    """The lowest and the highest bit of a mask, from 1 on; 0 where there is none."""
+    low = high = np.uint8(0)
     for bit in range(MASK_BITS):
         if mask & (np.uint16(1) << np.uint16(bit)):
-            return bit
-    return MASK_BITS
+            high = np.uint8(bit + 1)
+            low = high if low == 0 else low
+    return low, high
 
 
 @inlined
@@ -364,17 +353,29 @@ def _choose(ix: Any, side: Any, hint: Any, steps: Any, query: Any) -> Any:
 
 
 @inlined
-def hold(ix: Any, side: Any, number: Any, unary: Any, scorer: Any, steps: Any, query: Any, matches: Any) -> Any:
+def fill_row(ix: Any, slot: Any, members: Any, at: Any) -> None:
+    """Take a member over from where members lie by attribute."""
+    features = len(members.num)
+    for f in range(features):
+        ix.row[slot, f] = members.num[f, at]
+    for s in range(len(members.code)):
+        ix.row[slot, features + s] = np.float32(members.code[s, at])
+    ix.row[slot, features + len(members.code)] = members.unary[at]
+
+
+@inlined
+def hold(ix: Any, side: Any, number: Any, scorer: Any, steps: Any, query: Any, matches: Any) -> Any:
     """Add a member, whose row is filled, to a side (0 or 1). False if there was no room: then not all are held."""
     slot = number % len(ix.where)
-    x, codes = ix.row[slot], ix.row_code[slot]
-    ix.row_unary[slot] = unary
+    rows, features = ix.row, ix.exact.shape[2] // 2
+    x, codes = rows[slot, :features], ix.codes
     for s in range(len(codes)):
+        codes[s] = np.uint16(rows[slot, features + s])
         matches[s] = scorer.match[scorer.offset[s] + codes[s]]
     prepare(query, steps, x, codes, scorer.base, matches)
     leaf = _choose(ix, side, np.int64(ix.hint[side, slot]), steps, query)
     if leaf >= 0 and ix.size[leaf] >= ix.room[0]:
-        new = _split_leaf(ix, leaf, scorer)
+        new = _split_leaf(ix, leaf, steps)
         if new < 0:
             ix.tally[LOST] += 1
             return False
@@ -391,24 +392,24 @@ def hold(ix: Any, side: Any, number: Any, unary: Any, scorer: Any, steps: Any, q
             return False
         leaf = _new_leaf(ix, _new_node(ix, side))
     node, i = np.int64(ix.node[leaf]), ix.size[leaf]
-    for j in range(len(query.step)):
-        ix.step[leaf, j, i] = query.step[j]
-    for f in range(len(x)):
+    for f in range(features):
         ix.reach[0, f] = min(ix.reach[0, f], x[f])
         ix.reach[1, f] = max(ix.reach[1, f], x[f])
+    unary = rows[slot, features + len(codes)]
+    lack = np.uint8(min((steps.unit[1] - unary) / steps.unit[0], 255.0))
+    ix.member[leaf, i // WIDE, 0, i % WIDE] = lack
     for s in range(len(codes)):
-        ix.code[leaf, s, i] = codes[s]
-    lack = np.uint16(min((steps.unit[1] - unary) / steps.unit[0], steps.unit[2]))
-    ix.lack[leaf, i] = lack
+        ix.member[leaf, i // WIDE, 1 + s, i % WIDE] = query.byte[s]
+    for j in range(len(query.step)):
+        ix.member[leaf, i // WIDE, 1 + len(codes) + j, i % WIDE] = query.step[j]
     ix.number[leaf, i] = number
     ix.size[leaf] = i + 1
     if fresh:
         _box_leaf(ix, leaf)
         _box_node(ix, node)
     else:
-        rows, codes_of = ix.row, ix.row_code
-        _admit(leaf_boxes(ix), node, ix.column[leaf], query.step, rows, codes_of, slot, unary, lack, number)
-        _admit(node_boxes(ix), side, ix.root[node], query.step, rows, codes_of, slot, unary, lack, number)
+        _admit(leaf_boxes(ix), node, ix.column[leaf], query, rows, slot, lack, number)
+        _admit(node_boxes(ix), side, ix.root[node], query, rows, slot, lack, number)
     ix.where[slot] = leaf
     ix.held[slot] = side + 1
     ix.tally[MEMBERS] += 1

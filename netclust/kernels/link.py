@@ -25,12 +25,12 @@ from netclust.kernels.boxes import (
     Query,
     Steps,
     prepare,
-    search,
 )
-from netclust.kernels.grouping import hold, let_go
+from netclust.kernels.grouping import fill_row, hold, let_go
 from netclust.kernels.jit import inlined, inner, kernel
 from netclust.kernels.keep import MEDOID, best_kept, first_weight, retain
 from netclust.kernels.score import best_two, score_referents
+from netclust.kernels.search import search
 
 # A member's side: not (yet) to be linked to, normal, not normal.
 WITHHELD, NORMAL_SIDE, OTHER_SIDE = 0, 1, 2
@@ -181,11 +181,8 @@ def regroup(ix: Any, win: Any, cursor: Any, number: Any, hunt: Any, scorer: Any)
     if ix.held[slot]:
         let_go(ix, number)
     if side != WITHHELD:
-        for f in range(len(win.num)):
-            ix.row[slot, f] = win.num[f, at]
-        for s in range(len(win.code)):
-            ix.row_code[slot, s] = win.code[s, at]
-        hold(ix, side - 1, number, win.unary[at], scorer, hunt.steps, hunt.query, hunt.matches)
+        fill_row(ix, slot, win, at)
+        hold(ix, side - 1, number, scorer, hunt.steps, hunt.query, hunt.matches)
 
 
 @inlined
@@ -214,14 +211,8 @@ def regroup_references(ix: Any, refs: Any, hunt: Any, scorer: Any) -> None:
             let_go(ix, number)
         if refs.side[number] == WITHHELD or ix.tally[LOST] > 0:
             continue
-        for f in range(len(refs.num)):
-            ix.row[number, f] = refs.num[f, number]
-        for s in range(len(refs.code)):
-            ix.row_code[number, s] = refs.code[s, number]
-        hold(
-            ix, refs.side[number] - 1, np.int64(number), refs.unary[number], scorer, hunt.steps, hunt.query,
-            hunt.matches,
-        )  # fmt: skip
+        fill_row(ix, number, refs, number)
+        hold(ix, refs.side[number] - 1, np.int64(number), scorer, hunt.steps, hunt.query, hunt.matches)
 
 
 @inlined
@@ -237,7 +228,7 @@ def by_bounds(ix: Any, how: Any, keep: Any) -> Any:
     tally = ix.tally
     if tally[SEARCHED] % LOOK == 0:
         # In referents that a scan would score in the time: a search, a bound, and a member scored by itself.
-        cost = 1500 * tally[SEARCHED] + 22 * tally[BOUNDED] + 37 * tally[SCORED]
+        cost = 1500 * tally[SEARCHED] + 8 * tally[BOUNDED] + 37 * tally[SCORED]
         if cost - tally[RECENT] > tally[RECENT_FULL]:
             tally[SCANS] = REST
         tally[RECENT], tally[RECENT_FULL] = cost, 0

@@ -149,6 +149,8 @@ def parse_bus_url(url: str) -> BusUrl:
         if not re.fullmatch(r"[0-9]{1,5}", path[0]):
             raise InputError(f"{shown}: {path[0][:40]!r} is no number of a database: say redis://HOST:PORT/DB/KEY")
         database = int(path.pop(0))
+    if kind == "redis" and len(path) == 1 and path[0].isdigit():  # what others take for a database
+        raise InputError(f"{shown}: a database and no key: say redis://HOST:PORT/{path[0]}/KEY")
     if len(path) != 1 or not _TOPIC.fullmatch(path[0]) or path[0].strip(".") != path[0] or ".." in path[0]:
         raise InputError(f"{shown}: a topic is 1 to 200 letters, digits, -, _ or . (not first, last or doubled)")
     address = BusUrl(kind, servers, path[0], database=database)

@@ -63,6 +63,13 @@ class LaneReader(Protocol):
         """The next messages, at most so many; [] if none came in so many seconds. BusError."""
         ...
 
+    def waiting(self, position: str | None) -> int:
+        """How many messages the bus has behind a position (None: in all). BusError, InputError.
+
+        For onlookers: needs no `open`, takes nothing, and makes no topic that is missing.
+        """
+        ...
+
     def close(self) -> None:
         """Let go."""
         ...
@@ -116,9 +123,13 @@ class _MemoryReader:
         self._bus, self._topic, self._lane, self._at = bus, topic, lane, 0
 
     def open(self, position: str | None) -> None:
+        self._at = self._parsed(position)
+
+    @staticmethod
+    def _parsed(position: str | None) -> int:
         if position is not None and not position.isdigit():
             raise InputError(f"memory bus: {position[:40]!r} is no position")
-        self._at = int(position or 0)
+        return int(position or 0)
 
     def take(self, timeout: float, most: int) -> list[Incoming]:
         with self._bus.changed:
@@ -128,6 +139,9 @@ class _MemoryReader:
             taken = messages[self._at : self._at + most]
             self._at += len(taken)
             return taken
+
+    def waiting(self, position: str | None) -> int:
+        return max(len(self._bus.lane(self._topic, self._lane)) - self._parsed(position), 0)
 
     def close(self) -> None:
         pass

@@ -11,6 +11,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from netclust.errors import InputError
 from netclust.stream.bus.addresses import MAX_LANES, UNDIVIDED, BusUrl, is_bus, parse_bus_url
 from netclust.stream.bus.base import LaneReader, LaneWriter, MemoryBus, Outgoing
@@ -20,6 +22,9 @@ __all__ = [
     "parse_bus_url",
 ]  # fmt: skip
 
+MakeReader = Callable[[BusUrl, int], LaneReader]
+MakeWriter = Callable[[BusUrl, int], LaneWriter]
+
 _memory: dict[str, MemoryBus] = {}
 
 
@@ -28,24 +33,30 @@ def memory_bus(name: str) -> MemoryBus:
     return _memory.setdefault(name, MemoryBus())
 
 
+def _makers(address: BusUrl) -> tuple[MakeReader, MakeWriter]:
+    """What makes readers and writers of this kind of bus."""
+    if address.kind == "memory":
+        bus = memory_bus(address.servers[0])
+        return (lambda to, lane: bus.reader(to.topic, lane)), (lambda to, lanes: bus.writer(to.topic, lanes))
+    if address.kind == "kafka":
+        from netclust.stream.bus.kafka_bus import KafkaReader, KafkaWriter
+
+        return KafkaReader, KafkaWriter
+    if address.kind == "nats":
+        from netclust.stream.bus.nats_bus import NatsReader, NatsWriter
+
+        return NatsReader, NatsWriter
+    from netclust.stream.bus.redis_bus import RedisReader, RedisWriter
+
+    return RedisReader, RedisWriter
+
+
 def open_reader(url: str, lane: int) -> LaneReader:
     """A reader of one lane, not yet opened; lane -1: the topic itself, undivided."""
     address = parse_bus_url(url)
     if not UNDIVIDED <= lane < MAX_LANES:
         raise InputError(f"{address}: lane {lane}: lanes are numbered from 0 to {MAX_LANES - 1}")
-    if address.kind == "memory":
-        return memory_bus(address.servers[0]).reader(address.topic, lane)
-    if address.kind == "kafka":
-        from netclust.stream.bus.kafka_bus import KafkaReader
-
-        return KafkaReader(address, lane)
-    if address.kind == "nats":
-        from netclust.stream.bus.nats_bus import NatsReader
-
-        return NatsReader(address, lane)
-    from netclust.stream.bus.redis_bus import RedisReader
-
-    return RedisReader(address, lane)
+    return _makers(address)[0](address, lane)
 
 
 def open_writer(url: str, lanes: int) -> LaneWriter:
@@ -53,24 +64,13 @@ def open_writer(url: str, lanes: int) -> LaneWriter:
     address = parse_bus_url(url)
     if not 0 <= lanes <= MAX_LANES:
         raise InputError(f"{address}: {lanes} lanes: 1 to {MAX_LANES}, or 0 for the topic undivided")
-    if address.kind == "memory":
-        return memory_bus(address.servers[0]).writer(address.topic, lanes)
-    if address.kind == "kafka":
-        from netclust.stream.bus.kafka_bus import KafkaWriter
-
-        return KafkaWriter(address, lanes)
-    if address.kind == "nats":
-        from netclust.stream.bus.nats_bus import NatsWriter
-
-        return NatsWriter(address, lanes)
-    from netclust.stream.bus.redis_bus import RedisWriter
-
-    return RedisWriter(address, lanes)
+    return _makers(address)[1](address, lanes)
 
 
 def check_bus(url: str) -> BusUrl:
     """All that can be known of a URL before it is used: its form, its files, and that the client library is there."""
     address = parse_bus_url(url)
     open_reader(url, UNDIVIDED)
+    open_writer(url, 0)
     address.password()
     return address

@@ -108,6 +108,11 @@ def _number(headers: Any) -> int:
     return 0
 
 
+def _begin_at(wanted: int, low: int, high: int) -> int:
+    """The offset to go on at: the oldest one where those that were wanted are gone, or are of another topic."""
+    return wanted if low <= wanted <= high else low
+
+
 class KafkaReader:
     """Reads a partition, or all. A position is an offset, of several `PARTITION:OFFSET,...`; `lost` counts messages."""
 
@@ -140,16 +145,10 @@ class KafkaReader:
         library = self._library
         consumer = library.consumer()
         try:
-            there = library.partitions(consumer)
-            partitions = range(there) if self._lane == UNDIVIDED else [self._lane]
-            if not there or max(partitions) >= there:
-                what = f"has {there} partitions, and none numbered {self._lane}" if there else "is not there (yet)"
-                raise BusError(f"{library.address}: the topic {what}")
             at = {}
-            for partition in partitions:
-                low, high = library.watermarks(consumer, partition)
+            for partition, (low, high) in self._bounds(consumer).items():
                 wanted = self._at.get(partition, low)
-                at[partition] = wanted if low <= wanted <= high else low
+                at[partition] = _begin_at(wanted, low, high)
                 self.lost += max(low - wanted, 0) + (wanted > high)
             topic = library.address.topic
             consumer.assign([library.kafka.TopicPartition(topic, p, offset) for p, offset in at.items()])
@@ -161,6 +160,16 @@ class KafkaReader:
             raise
         self._at, self._consumer = at, consumer
         library.trouble = ""
+
+    def _bounds(self, consumer: Any) -> dict[int, tuple[int, int]]:
+        """Of every partition that is read its oldest offset, and the one that the next message will have."""
+        library = self._library
+        there = library.partitions(consumer)
+        partitions = range(there) if self._lane == UNDIVIDED else [self._lane]
+        if not there or max(partitions) >= there:
+            what = f"has {there} partitions, and none numbered {self._lane}" if there else "is not there (yet)"
+            raise BusError(f"{library.address}: the topic {what}")
+        return {partition: library.watermarks(consumer, partition) for partition in partitions}
 
     def take(self, timeout: float, most: int) -> list[Incoming]:
         """The next messages."""
@@ -189,6 +198,16 @@ class KafkaReader:
             self.close()
             raise BusError(f"{library.address}: {library.trouble}")
         return found
+
+    def waiting(self, position: str | None) -> int:
+        """By offsets: where a topic is compacted or has transactions, there may be fewer."""
+        at = self._parsed(position)
+        consumer = self._library.consumer()
+        try:
+            bounds = self._bounds(consumer)
+        finally:
+            consumer.close()
+        return sum(high - _begin_at(at.get(partition, low), low, high) for partition, (low, high) in bounds.items())
 
     def _position(self) -> str:
         if self._lane != UNDIVIDED:

@@ -94,10 +94,11 @@ _loop = _Loop()
 class _Client:
     """A connection that is made when it is needed, and let go when it fails."""
 
-    def __init__(self, address: BusUrl) -> None:
+    def __init__(self, address: BusUrl, *, makes: bool = True) -> None:
         self.address = address
         self.timeout = address.timeout
         self.stream = address.options.get("stream", "")
+        self._makes = makes  # a stream that is missing
         self.connection: Any = None
         self.jetstream: Any = None
         self._max_bytes = address.number("max_bytes", MAX_BYTES, least=1 << 20)
@@ -127,7 +128,10 @@ class _Client:
             raise MessageRefusedError(f"{self.address}: a message is larger than the server's max_payload") from None
         except (self.errors.Error, OSError, TimeoutError, ValueError, *_CANCELLED) as error:
             self._let_go()
-            raise BusError(f"{self.address}: {str(error) or type(error).__name__}") from None
+            why = str(error) or type(error).__name__
+            if isinstance(error, self.js_errors.ServiceUnavailableError):  # it says nothing by itself
+                why = "the server has no JetStream, or not yet: start it with `nats-server -js`"
+            raise BusError(f"{self.address}: {why}") from None
 
     async def _connected(self, job: Callable[[], Awaitable[Result]]) -> Result:
         if self.connection is None or self.connection.is_closed:
@@ -173,6 +177,8 @@ class _Client:
             with contextlib.suppress(self.js_errors.NotFoundError):
                 await self.jetstream.stream_info(self.stream)
                 return
+        if not self._makes:
+            raise ConnectionError("the stream is not there (yet)")
         self.stream = self.stream or topic.replace(".", "_")
         config = self.api.StreamConfig(
             name=self.stream,
@@ -246,11 +252,15 @@ class NatsReader:
 
     def open(self, position: str | None) -> None:
         """Go on behind a sequence."""
+        at = self._parsed(position)
+        self._client.close()
+        self._at = at
+        self._client.run(self._begin)
+
+    def _parsed(self, position: str | None) -> int:
         if position is not None and not (position.isascii() and position.isdigit() and len(position) < 20):
             raise InputError(f"{self._client.address}: {position[:40]!r} is no position in a NATS stream")
-        self._client.close()
-        self._at = int(position or 0)
-        self._client.run(self._begin)
+        return int(position or 0)
 
     async def _begin(self) -> None:
         client = self._client
@@ -260,14 +270,20 @@ class NatsReader:
             self.lost += 1
         elif self._at and state.first_seq > self._at + 1:
             self.lost += 1
-        api = client.api
         inbox = client.connection.new_inbox()
         self._subscription = await client.connection.subscribe(inbox)
-        info = await client.jetstream.add_consumer(
+        info = await self._consumer_behind(client, self._at)
+        self._inbox, self._consumer = inbox, info.name
+        self._expected, self._asked, self._heard = 1, 0, time.monotonic()
+
+    async def _consumer_behind(self, client: _Client, at: int) -> Any:
+        """What the server says of a consumer of our own, which it forgets by itself."""
+        api = client.api
+        return await client.jetstream.add_consumer(
             client.stream,
             api.ConsumerConfig(
                 deliver_policy=api.DeliverPolicy.BY_START_SEQUENCE,
-                opt_start_seq=self._at + 1,
+                opt_start_seq=at + 1,
                 ack_policy=api.AckPolicy.NONE,
                 filter_subject=self._subject,
                 inactive_threshold=4 * PULL_SECONDS,
@@ -275,8 +291,6 @@ class NatsReader:
                 num_replicas=1,
             ),
         )
-        self._inbox, self._consumer = inbox, info.name
-        self._expected, self._asked, self._heard = 1, 0, time.monotonic()
 
     def take(self, timeout: float, most: int) -> list[Incoming]:
         """The next messages."""
@@ -286,6 +300,21 @@ class NatsReader:
         if found:
             self._at = int(found[-1].position)
         return found
+
+    def waiting(self, position: str | None) -> int:
+        """What a consumer would be sent, which is made and removed again: nobody else's is touched."""
+        at = self._parsed(position)
+        client = _Client(self._client.address, makes=False)
+        try:
+            return client.run(lambda: self._count(client, at))
+        finally:
+            client.close()
+
+    async def _count(self, client: _Client, at: int) -> int:
+        state = (await client.jetstream.stream_info(client.stream)).state
+        info = await self._consumer_behind(client, at if at <= state.last_seq else 0)
+        await client.jetstream.delete_consumer(client.stream, info.name)
+        return int(info.num_pending or 0)
 
     async def _take(self, timeout: float, most: int) -> list[Incoming]:
         deadline = time.monotonic() + timeout

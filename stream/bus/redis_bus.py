@@ -25,6 +25,15 @@ BODY, NUMBER = b"body", b"number"
 _SURICATA = b"eve"
 _ID = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
 _SEND_MESSAGES, _SEND_BYTES = 1000, 8 << 20
+_COUNTED = 64
+"""Messages that are counted at a time: others wait meanwhile, and Redis has them twice in memory."""
+# Redis cannot say how many there are behind an id: they are read where they are, and only their number is sent.
+_COUNT = """
+local found = redis.call('XREAD', 'COUNT', ARGV[2], 'STREAMS', KEYS[1], ARGV[1])
+if not found then return {0, ARGV[1]} end
+local messages = found[1][2]
+return {#messages, messages[#messages][1]}
+"""
 
 
 class _Client:
@@ -106,13 +115,17 @@ class RedisReader:
 
     def open(self, position: str | None) -> None:
         """Go on behind an id."""
-        if position is not None and not _ID.fullmatch(position):
-            raise InputError(f"{self._client.address}: {position[:40]!r} is no position in a Redis stream")
+        at = self._parsed(position)
         self._client.close()
-        self._at = position or "0-0"
+        self._at = at
         self._client.check(self._lane)
         if position is not None:
             self._see_what_is_lost()
+
+    def _parsed(self, position: str | None) -> str:
+        if position is not None and not _ID.fullmatch(position):
+            raise InputError(f"{self._client.address}: {position[:40]!r} is no position in a Redis stream")
+        return position or "0-0"
 
     def _see_what_is_lost(self) -> None:
         """The oldest go first: where the last one that was read is still there, so is all behind it."""
@@ -137,6 +150,21 @@ class RedisReader:
                 return messages
             if time.monotonic() >= deadline - 0.001:
                 return []
+
+    def waiting(self, position: str | None) -> int:
+        """All of them if the oldest is behind the position, else counted some at a time."""
+        at = self._parsed(position)
+        self._client.check(self._lane)
+        with self._client.redis() as client:
+            oldest = client.xrange(self._key, count=1)
+            if not oldest or _order(oldest[0][0].decode()) > _order(at):
+                return int(client.xlen(self._key))
+            total = 0
+            while True:
+                count, last = client.eval(_COUNT, 1, self._key, at, _COUNTED)
+                total, at = total + int(count), last
+                if count < _COUNTED:
+                    return total
 
     def _message(self, ident: bytes, fields: dict[bytes, bytes] | None) -> Incoming:
         fields = fields or {}

@@ -21,12 +21,14 @@ from netclust.model import Model
 from netclust.stream.cluster.campaigns import Campaigns
 from netclust.stream.cluster.lanes import Bodies, LaneSink, LaneSource, Progress
 from netclust.stream.cluster.placement import lane_keys
+from netclust.stream.cluster.recovery import CAMPAIGNS_STEP, FLOW, LANES_STEP, SHARDS_STEP
 from netclust.stream.cluster.shard import Output, Seen, Shard
 from netclust.stream.daemon.config import ClusterConfig, Config
 
 __all__ = ["build_flow"]
 
 CAMPAIGNS = "campaigns"
+"""The key of all clusters on their way to the campaigns: one step joins them."""
 
 Watch = Callable[[Shard], None]
 
@@ -60,7 +62,9 @@ class _ShardLogic(op.StatefulBatchLogic[Bodies, Output, bytes]):
 
     def snapshot(self) -> bytes:
         """Called at the end of an epoch in which something came."""
-        return self._shard.snapshot() if self._shard is not None else b""
+        state = self._shard.snapshot() if self._shard is not None else b""
+        self._progress.kept = time.time()
+        return state
 
 
 class _CampaignLogic(op.StatefulBatchLogic[bytes, bytes, bytes]):
@@ -91,11 +95,11 @@ def build_flow(
 ) -> Dataflow:
     """The whole dataflow; `watch` is shown every shard that begins, `seen` every outcome, in their worker's thread."""
     lanes, keys = cluster.partitions, lane_keys(cluster.partitions)
-    flow = Dataflow("netclust")
+    flow = Dataflow(FLOW)
     source = LaneSource(cluster.input, lanes, cluster.batch_messages, progress)
-    messages = op.input("lanes", flow, source)
+    messages = op.input(LANES_STEP, flow, source)
     outputs = op.stateful_batch(
-        "shards", messages, lambda resume: _ShardLogic(model, config, progress, resume or None, watch, seen)
+        SHARDS_STEP, messages, lambda resume: _ShardLogic(model, config, progress, resume or None, watch, seen)
     )
     for kind, url in (("verdicts", cluster.verdicts), ("events", cluster.events)):
         if url:
@@ -103,7 +107,7 @@ def build_flow(
             op.output(f"write_{kind}", some, LaneSink(url, lanes, keys, kind, progress))
     if cluster.campaigns:
         members = op.filter_map("members", outputs, _member)
-        found = op.stateful_batch("campaigns", members, lambda resume: _CampaignLogic(model, cluster, resume))
+        found = op.stateful_batch(CAMPAIGNS_STEP, members, lambda resume: _CampaignLogic(model, cluster, resume))
         written = op.map_value("campaign_events", found, _unnumbered)
         op.output("write_campaigns", written, LaneSink(cluster.campaigns, 1, [CAMPAIGNS], "campaigns", progress))
     return flow

@@ -40,6 +40,24 @@ class Progress:
     counters: Counter[str] = field(default_factory=Counter)
     first: float = 0.0  # when the first message came, and when the last one was done with; seconds since the epoch
     last: float = 0.0
+    asked: float = 0.0  # when a lane was last asked: the process is at work
+    kept: float = 0.0  # when the state of a shard was last kept
+    caught_up: set[int] = field(default_factory=set)  # lanes that had nothing when they were last asked
+    troubles: dict[str, str] = field(default_factory=dict)  # what the bus said when it did not answer, by who asked
+
+    def fails(self, who: str, error: Exception) -> None:
+        """The bus did not answer somebody."""
+        self.troubles[who] = str(error) or type(error).__name__
+
+    def works(self, who: str) -> None:
+        """It did."""
+        if self.troubles:
+            self.troubles.pop(who, None)
+
+    @property
+    def trouble(self) -> str:
+        """Why the bus cannot be used now; "": it can."""
+        return next(iter(list(self.troubles.values())), "")
 
 
 class LaneSource(FixedPartitionedSource[tuple[str, Bodies], str | None]):
@@ -69,7 +87,7 @@ class LanePart(StatefulSourcePartition[tuple[str, Bodies], str | None]):
         self._reader, self._lane, self._key, self._position = reader, lane, key, position
         self._most, self._progress = most, progress
         self._wait, self._lost = 0.0, 0
-        self._heard = time.monotonic()
+        self._heard, self._left = time.monotonic(), -1
 
     def next_batch(self) -> Sequence[tuple[str, Bodies]]:
         """The messages that are there."""
@@ -77,24 +95,42 @@ class LanePart(StatefulSourcePartition[tuple[str, Bodies], str | None]):
         now = time.monotonic()
         if progress.stop.is_set():
             raise StopIteration
+        progress.asked = time.time()
         try:
             messages = self._reader.take(0.0, self._most)
-        except BusError:
+            if not messages and self._is_idle(now):
+                raise StopIteration
+        except BusError as error:
             progress.counters["bus_errors_in"] += 1
+            progress.fails(f"lane {self._lane}", error)
             self._wait = min(max(2 * self._wait, 0.1), MAX_WAIT_SECONDS)
             return []
+        progress.works(f"lane {self._lane}")
         lost = int(getattr(self._reader, "lost", 0))
         progress.counters["positions_lost"] += lost - self._lost
         self._lost = lost
         if not messages:
-            if progress.until_idle is not None and now - self._heard > progress.until_idle:
-                raise StopIteration
+            progress.caught_up.add(self._lane)
             self._wait = IDLE_SECONDS
             return []
-        self._wait, self._heard = 0.0, time.monotonic()
+        progress.caught_up.discard(self._lane)
+        self._wait, self._heard, self._left = 0.0, time.monotonic(), -1
         progress.first = progress.first or time.time()
         self._position = messages[-1].position
         return [(self._key, (self._lane, [message.body for message in messages]))]
+
+    def _is_idle(self, now: float) -> bool:
+        """Whether it shall end now, as nothing came for so long; BusError.
+
+        Other lanes of this worker may have taken all that time, and some buses answer only at the next call: so the
+        bus is asked whether something waits. It ends too if that stays the same: not all that Kafka counts will come.
+        """
+        patience = self._progress.until_idle
+        if patience is None or now - self._heard <= patience:
+            return False
+        left, before = self._reader.waiting(self._position), self._left
+        self._left, self._heard = left, time.monotonic()
+        return left in (0, before)
 
     def next_awake(self) -> datetime | None:
         """Soon, if there was nothing."""
@@ -211,9 +247,11 @@ def insist(
             if attempt and before is not None:
                 before()
             call()
+            progress.works(counter)
             return
-        except BusError:
+        except BusError as error:
             progress.counters[counter] += 1
+            progress.fails(counter, error)
             if attempt == TRIES - 1 or progress.stop.is_set():
                 raise
             time.sleep(min(0.1 * 4**attempt, MAX_WAIT_SECONDS))

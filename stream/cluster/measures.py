@@ -31,6 +31,7 @@ class Measures:
         self._shards: dict[int, Shard] = {}
         self.telemetry.set_alerts(self._alerts)
         self.telemetry.set_linker(self._linker, window=1)
+        self.telemetry.add_gauges("process", self._process)
         self.telemetry.add_samples("cluster", self._samples)
 
     @property
@@ -50,12 +51,10 @@ class Measures:
             generation=shard.detector.generation,
             references=len(model.reference),
         )
-        self.telemetry.set("ready", 1)
 
     def seen(self, outcome: Outcome) -> None:
         """A shard has judged some records."""
         self.telemetry.observe_batch(outcome.verdicts, _NO_LATENCY)
-        self.telemetry.heartbeat()
 
     def serve(self, listen: str, offset: int) -> None:
         """Listen so many ports above the address: processes of one machine stand side by side."""
@@ -66,6 +65,17 @@ class Measures:
             start_http_server(port + offset, host, self.telemetry.registry)
         except (OSError, OverflowError) as error:
             raise InputError(f"cluster.metrics {host}:{port + offset}: {error}") from None
+
+    def _process(self) -> dict[str, float]:
+        """What the daemon's rules ask about: a quiet lane is no stuck process, and all that came may be kept."""
+        progress, shards = self._progress, list(self._shards.values())
+        waits = progress.last > progress.kept
+        return {
+            "ready": float(progress.asked > 0),
+            "heartbeat_timestamp_seconds": progress.asked,
+            "warmup_progress_ratio": min((shard.detector.warmth for shard in shards), default=1.0),
+            "checkpoint_age_seconds": time.time() - max(progress.kept, progress.first) if waits else 0.0,
+        }
 
     def _linker(self) -> dict[str, int]:
         total: Counter[str] = Counter()
@@ -85,7 +95,8 @@ class Measures:
         for partition, shard in sorted(self._shards.items()):
             counters.update(shard.counters)
             newest = shard.detector._clock.now
-            yield "shard_behind_seconds", (str(partition),), max(now - newest / 1e9, 0.0) if newest >= 0 else 0.0
+            current = newest < 0 or partition in self._progress.caught_up
+            yield "shard_behind_seconds", (str(partition),), 0.0 if current else max(now - newest / 1e9, 0.0)
         yield "shards", (), len(self._shards)
         yield "bus_messages_total", ("input", "read"), counters["messages"]
         yield "bus_messages_total", ("input", "unreadable"), counters["unreadable"]

@@ -19,13 +19,19 @@ import msgspec
 from netclust import container
 from netclust.errors import InputError
 from netclust.optional import need
+from netclust.stream.bus.factory import open_writer, parse_bus_url
 from netclust.stream.daemon.build import state_dir
 from netclust.stream.daemon.config import ClusterConfig, Config
 
-__all__ = ["lock", "prepare", "recovery_dir"]
+__all__ = [
+    "CAMPAIGNS_STEP", "FLOW", "LANES_STEP", "SHARDS_STEP", "check", "find", "lock", "prepare", "recovery_dir",
+    "refuse_used_topics",
+]  # fmt: skip
 
 MAX_STORES = 16
 """Files of the recovery store: each is written by one worker at a time."""
+FLOW, LANES_STEP, SHARDS_STEP, CAMPAIGNS_STEP = "netclust", "lanes", "shards", "campaigns"
+"""The dataflow and those of its steps that have state, which is kept under these names: they cannot change."""
 _FACTS, _STORE = "cluster.json", "bytewax"
 
 
@@ -44,7 +50,7 @@ def recovery_dir(config: Config, cluster: ClusterConfig) -> Path:
 
 def prepare(folder: Path, cluster: ClusterConfig) -> Path:
     """Make the folder, or see that it is safe and fits; where the store is. Several may do so at once."""
-    bytewax = need("bytewax.recovery", "netclust cluster", "cluster")
+    bytewax = need("bytewax.recovery", "netclust shards", "cluster")
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         _refuse_shared(folder)
@@ -69,6 +75,49 @@ def prepare(folder: Path, cluster: ClusterConfig) -> Path:
     return store
 
 
+def find(folder: Path, cluster: ClusterConfig) -> Path | None:
+    """Where the store is, if there is one; nothing is made."""
+    store = folder / _STORE
+    try:
+        if not store.exists():
+            return None
+    except OSError as error:
+        raise InputError(f"{store}: {error.strerror}") from None
+    _check(store / _FACTS, cluster)
+    return store
+
+
+def check(folder: Path, cluster: ClusterConfig) -> bool:
+    """Whether there is a state; InputError if it does not fit. Nothing is made."""
+    store = find(folder, cluster)
+    if store is not None:
+        _refuse_shared(folder)
+        _refuse_shared(store)
+    return store is not None
+
+
+def refuse_used_topics(folder: Path, cluster: ClusterConfig) -> None:
+    """A new state counts its messages from 1, and what a topic has the numbers of already would be left out. BusError.
+
+    That is what it should do after a crash, but with a lost or another recovery folder no alert would be written until
+    there are as many as before.
+    """
+    if (folder / _STORE).exists():
+        return
+    for url in filter(None, (cluster.verdicts, cluster.events)):
+        writer = open_writer(url, cluster.partitions)
+        try:
+            writer.open()
+            used = any(writer.last(lane) for lane in range(cluster.partitions))
+        finally:
+            writer.close()
+        if used:
+            raise InputError(
+                f"{parse_bus_url(url)} has messages of an earlier state, and {folder} has none: all that is not above "
+                "their numbers would be left out; bring that folder back, or give other topics, or empty these"
+            )
+
+
 def _check(path: Path, cluster: ClusterConfig) -> None:
     try:
         facts = msgspec.json.decode(container.read_bytes(path, 1 << 16), type=_Facts)
@@ -77,12 +126,12 @@ def _check(path: Path, cluster: ClusterConfig) -> None:
     if facts.partitions != cluster.partitions:
         raise InputError(
             f"{path.parent} holds the state of {facts.partitions} partitions, the configuration has "
-            f"{cluster.partitions}: the number cannot change; give another [cluster] recovery to begin anew"
+            f"{cluster.partitions}: the number cannot change; to begin anew, give another [cluster] recovery and topics"
         )
     if facts.input != _without_options(cluster.input):
         raise InputError(
             f"{path.parent} holds positions in {facts.input}, the configuration reads "
-            f"{_without_options(cluster.input)}: give another [cluster] recovery to begin anew"
+            f"{_without_options(cluster.input)}: to begin anew, give another [cluster] recovery and topics"
         )
 
 
@@ -96,11 +145,14 @@ def _refuse_shared(folder: Path) -> None:
         raise InputError(f"{folder}: others can write there, and what is there is run: chmod 700 {folder}")
 
 
-def lock(folder: Path) -> IO[bytes]:
-    """Hold the folder: two clusters on one state would spoil it. Let go when the file, and all copies, are closed."""
+def lock(folder: Path, *, shared: bool = False) -> IO[bytes]:
+    """Hold the folder: two clusters on one state would spoil it. Let go when the file, and all copies, are closed.
+
+    `shared`: processes of one cluster that no supervisor holds together.
+    """
     file = (folder / "lock").open("ab")
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except OSError:
         file.close()
         raise InputError(f"{folder}: in use by another `netclust shards run`") from None

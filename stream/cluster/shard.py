@@ -88,6 +88,7 @@ class Shard:
         self.labels: dict[str, int] = {}  # ids of labels, and their numbers
         self.labels_taken = 0
         self.seen = seen
+        self.unreadable = ""  # why the last message that was passed over was
         self._where = f"shard {partition} of {partitions}"
 
     def _detector(self, linker: Linker) -> Detector:
@@ -106,8 +107,9 @@ class Shard:
             self.counters["messages"] += 1
             try:
                 message = unpack_message(body, self.configured.encoding.schema, self._where)
-            except InputError:
+            except InputError as error:
                 self.counters["unreadable"] += 1
+                self.unreadable = str(error)
                 continue
             outcomes = self.take(message)
             # One message for one, so that how many are taken at a time does not show in what is written.
@@ -236,6 +238,8 @@ class Shard:
             slot = int(slots[0])
             num, code = rows[0][-1], rows[1][-1]
             label = linker.labels.name(int(table.label[slot]))
+            if not novel and label != alert.label:
+                continue  # an alert is one member: told as each of its attacks in turn, it would go back and forth
             is_normal = label in linker.labels.normal
             members.append(
                 Member(
@@ -279,7 +283,11 @@ class Shard:
 def _told(message: LabelMessage, result: Result, time: int) -> Notice:
     """What came of an answer."""
     what = f"label {message.id}" if message.undo is None else f"undoing of label {message.undo}"
-    done = f"refused: {result.refused}" if result.refused else f"covers {result.covered} records"
+    done = (
+        f"refused: {result.refused}"
+        if result.refused
+        else f"covers {result.covered} record{'' if result.covered == 1 else 's'}"
+    )
     facts: dict[str, float | int | str | None] = {
         "label": message.label, "by": message.by, "covered": result.covered, "pinned": result.pinned,
         "refused": result.refused or None,

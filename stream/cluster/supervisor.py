@@ -16,8 +16,9 @@ import time
 from collections import deque
 from pathlib import Path
 
-from netclust.stream.cluster.recovery import lock, prepare, recovery_dir
-from netclust.stream.cluster.worker import check_cluster
+from netclust.stream.bus.base import BusError
+from netclust.stream.cluster.recovery import lock, prepare, recovery_dir, refuse_used_topics
+from netclust.stream.cluster.worker import BUS_AWAY, check_cluster
 from netclust.stream.daemon.config import load_config
 from netclust.stream.daemon.logs import Log
 
@@ -26,6 +27,7 @@ __all__ = ["Supervisor"]
 POLL_SECONDS = 0.05
 SETTLE_SECONDS = 0.2
 FIRST_WAIT, MAX_WAIT = 0.2, 30.0
+BUS_WAIT = 5.0
 HEALTHY_SECONDS = 60.0
 HOUR = 3600.0
 BAD_INPUT = 2
@@ -46,14 +48,30 @@ class Supervisor:
     def run(self) -> int:
         """The exit code: 0 after a clean stop."""
         folder = recovery_dir(self.config, self.cluster)
-        prepare(folder, self.cluster)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
+        if self.workers > self.cluster.partitions:
+            self.log.warning("more workers than partitions: the last have nothing to do", workers=self.workers,
+                             partitions=self.cluster.partitions)  # fmt: skip
+        if not self._topics_are_new(folder):
+            return 0
+        prepare(folder, self.cluster)
         with lock(folder) as held:
             return self._run(held.fileno())
 
     def _on_signal(self, number: int, frame: object) -> None:
         self._stop.set()
+
+    def _topics_are_new(self, folder: Path) -> bool:
+        """Wait for the bus where there is no state yet; False: it was told to stop."""
+        while not self._stop.is_set():
+            try:
+                refuse_used_topics(folder, self.cluster)
+                return True
+            except BusError as error:
+                self.log.error("the bus does not answer: it is asked again", why=str(error), seconds=BUS_WAIT)
+                self._stop.wait(BUS_WAIT)
+        return False
 
     def _run(self, held: int) -> int:
         failures: deque[float] = deque()
@@ -62,9 +80,10 @@ class Supervisor:
             began = time.monotonic()
             code = self._once(held)
             if code in (0, BAD_INPUT) or self._stop.is_set():
-                return code
+                return 0 if code == -signal.SIGTERM else code
             now = time.monotonic()
-            failures.append(now)
+            if code != BUS_AWAY:  # a bus is waited for as long as it takes
+                failures.append(now)
             while failures and now - failures[0] > HOUR:
                 failures.popleft()
             if len(failures) > self.cluster.max_restarts:
@@ -72,7 +91,8 @@ class Supervisor:
                 return 1
             wait = FIRST_WAIT if now - began > HEALTHY_SECONDS else min(2 * wait, MAX_WAIT)
             self.restarts += 1
-            self.log.warning("a worker died: all start again", code=code, seconds=wait, restarts=self.restarts)
+            what = "the bus is away" if code == BUS_AWAY else "a worker died"
+            self.log.warning(f"{what}: all start again", code=code, seconds=wait, restarts=self.restarts)
             if self._stop.wait(wait):
                 return 0
 
@@ -94,13 +114,15 @@ class Supervisor:
         told, deadline = False, float("inf")
         while True:
             codes = [child.poll() for child in self._children]
-            bad = next((code for code in codes if code), None)
-            if bad is not None and not told:
+            # One that is told to stop before it has begun ends by the signal.
+            bad = next((code for code in codes if code and not (told and code == -signal.SIGTERM)), None)
+            if bad is not None:
                 time.sleep(SETTLE_SECONDS)  # the others notice, and one of them may know why
                 codes = [child.poll() for child in self._children]
-                return BAD_INPUT if BAD_INPUT in codes else bad
-            if None not in codes:  # one that was told to stop before it had begun ends by the signal
-                return next((code for code in codes if code and code != -signal.SIGTERM), 0)
+                return next((code for code in (BAD_INPUT, BUS_AWAY) if code in codes), bad)
+            # Without one that had not begun none has: the others wait for it, and have nothing to keep.
+            if None not in codes or (told and -signal.SIGTERM in codes):
+                return 0
             if self._stop.is_set() and not told:
                 told, deadline = True, time.monotonic() + self.config.daemon.stop_seconds
                 for child in self._children:

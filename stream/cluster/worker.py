@@ -9,17 +9,24 @@ import sys
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from netclust.errors import InputError, NetclustError
 from netclust.model import Model
 from netclust.optional import need
-from netclust.stream.bus.factory import check_bus
-from netclust.stream.daemon.build import load_model, model_name
+from netclust.stream.bus.base import BusError
+from netclust.stream.bus.factory import check_bus, parse_bus_url
+from netclust.stream.daemon.build import check_detector, load_model, model_name
 from netclust.stream.daemon.config import ClusterConfig, Config, load_config
 
-__all__ = ["check_cluster", "run_worker"]
+if TYPE_CHECKING:
+    from netclust.stream.cluster.shard import Shard
+
+__all__ = ["BUS_AWAY", "check_cluster", "run_worker"]
 
 MAX_PARTITIONS = 4096
+BUS_AWAY = 75
+"""The exit code of a worker that the bus did not answer: whoever starts it again need not count that against it."""
 _DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 
@@ -32,8 +39,12 @@ def check_cluster(config: Config, where: str) -> tuple[ClusterConfig, Model]:
         raise InputError(f"{where}: [cluster] writes nothing: give verdicts =, events = or both")
     if not config.model.path and not config.sources:
         raise InputError(f'{where}: which model? [model] path = "conn", "flow" or a file')
-    urls = [url for url in (cluster.input, cluster.verdicts, cluster.events, cluster.campaigns) if url]
-    plain = [str(check_bus(url)) for url in urls]
+    plain = []
+    for name in ("input", "verdicts", "events", "campaigns"):
+        try:
+            plain += [str(check_bus(url))] if (url := getattr(cluster, name)) else []
+        except InputError as error:
+            raise InputError(f"{where}: cluster.{name}: {error}") from None
     if len(set(plain)) < len(plain):
         raise InputError(f"{where}: [cluster] has the same topic twice")
     if not 1 <= cluster.partitions <= MAX_PARTITIONS:
@@ -47,7 +58,11 @@ def check_cluster(config: Config, where: str) -> tuple[ClusterConfig, Model]:
         raise InputError(f"{where}: cluster.campaign_gap_seconds is a number of seconds, 0 or more")
     if config.window.partitions not in (1, cluster.partitions):
         raise InputError(f"{where}: window.partitions is the daemon's: leave it out, or make it cluster.partitions")
-    model = load_model(config)
+    try:
+        model = load_model(config)
+        check_detector(config, model)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
     if cluster.partitions > 1 and model.encoding.schema.with_role("key") is None:
         raise InputError(
             f"{where}: schema {model.encoding.schema.name} of model {model_name(config)} has no key attribute, so "
@@ -56,7 +71,10 @@ def check_cluster(config: Config, where: str) -> tuple[ClusterConfig, Model]:
     if cluster.metrics:
         from netclust.stream.http_guard import parse_listen
 
-        parse_listen(cluster.metrics)
+        try:
+            parse_listen(cluster.metrics)
+        except InputError as error:
+            raise InputError(f"{where}: cluster.metrics: {error}") from None
     return cluster, model
 
 
@@ -64,13 +82,14 @@ def run_worker(
     path: Path, process: int, addresses: Sequence[str], *, until_idle: float | None = None, parent: int | None = None
 ) -> int:
     """Run process number `process` of those at these addresses, until SIGTERM; the exit code."""
-    bytewax = need("bytewax.run", "netclust cluster", "cluster")
+    bytewax = need("bytewax.run", "netclust shards", "cluster")
+    from netclust.stream.cluster.complaints import Complaints
     from netclust.stream.cluster.flow import build_flow
     from netclust.stream.cluster.lanes import Progress
     from netclust.stream.cluster.measures import Measures
-    from netclust.stream.cluster.recovery import prepare, recovery_dir
+    from netclust.stream.cluster.recovery import lock, prepare, recovery_dir, refuse_used_topics
     from netclust.stream.daemon.logs import Log
-    from netclust.stream.daemon.warming import load_kernels
+    from netclust.stream.daemon.warming import load_kernels, tell_of_compiling
 
     if parent is not None:
         _end_with(parent)
@@ -79,7 +98,15 @@ def run_worker(
     config = load_config(path)
     cluster, model = check_cluster(config, str(path))
     log = Log(config.log.format, config.log.level)
-    store = prepare(recovery_dir(config, cluster), cluster)
+    tell_of_compiling(log)
+    folder = recovery_dir(config, cluster)
+    try:
+        refuse_used_topics(folder, cluster)
+    except BusError as error:
+        log.error("worker dies", process=process, why=f"the bus does not answer: {error}")
+        return BUS_AWAY
+    store = prepare(folder, cluster)
+    held = None if parent is not None else lock(folder, shared=True)
     load_kernels(config, model, warming=bool(config.warmup.records))
     progress = Progress(until_idle=until_idle)
 
@@ -89,10 +116,18 @@ def run_worker(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     measures = Measures(progress)
+    complaints = Complaints(log, progress, cluster.input, cluster.partitions, first=process == 0)
     if cluster.metrics:
         measures.serve(cluster.metrics, 0 if parent is None else process)
-    flow = build_flow(model, config, cluster, progress, watch=measures.watch, seen=measures.seen)
-    log.info("worker begins", process=process, processes=max(len(addresses), 1), partitions=cluster.partitions)
+
+    def watch(shard: Shard) -> None:
+        measures.watch(shard)
+        complaints.watch(shard)
+
+    flow = build_flow(model, config, cluster, progress, watch=watch, seen=measures.seen)
+    log.info("worker begins", process=process, processes=max(len(addresses), 1), partitions=cluster.partitions,
+             input=str(parse_bus_url(cluster.input)))  # fmt: skip
+    complaints.begin()
     try:
         bytewax.cli_main(
             flow,
@@ -105,10 +140,19 @@ def run_worker(
         raise
     except BaseException as error:  # a panic of Rust, when another process is lost, is no Exception
         why = _reason(error)
-        log.error("worker dies", process=process, why=str(why) or type(why).__name__)
-        return why.exit_code if isinstance(why, NetclustError) else 1
-    log.info("worker ends", process=process, records=measures.records, first=progress.first, last=progress.last,
-             **dict(progress.counters))  # fmt: skip
+        away = progress.trouble and not isinstance(why, NetclustError)
+        told = f"the bus does not answer: {progress.trouble}" if away else str(why) or type(why).__name__
+        if not away and not isinstance(why, Exception):
+            told = f"another worker was lost, or the dataflow broke ({told})"
+        log.error("worker dies", process=process, why=told)
+        # At once: threads of Bytewax are still at work, and Python aborts if it ends in good order and meets them.
+        os._exit(BUS_AWAY if away else why.exit_code if isinstance(why, NetclustError) else 1)
+    finally:
+        if held is not None:
+            held.close()
+    complaints.look(hurry=True)
+    log.info("worker ends", process=process, records=measures.records, first=round(progress.first, 3),
+             last=round(progress.last, 3), **dict(progress.counters))  # fmt: skip
     return 0
 
 

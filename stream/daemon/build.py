@@ -167,14 +167,8 @@ def _check_ship(config: Config) -> None:
         raise InputError("ship.spool_bytes is at least 1048576: without it all is lost while the bus is away")
 
 
-def check_config(config: Config) -> Model:
-    """Everything that can be known before the start; InputError says what is wrong. Nothing is opened or changed."""
-    from netclust.stream.http_guard import is_loopback, parse_listen
-    from netclust.stream.telemetry import MAX_NAMES
-
-    if not config.sources:
-        raise InputError("no [[source]]: there is nothing to watch (`netclust cluster run` needs none)")
-    model = load_model(config)
+def check_detector(config: Config, model: Model) -> None:
+    """What decides about verdicts and alerts, in a daemon and in shards: window, warm-up, rate, suppression."""
     config.window.linker()
     if not 1 <= config.window.threads <= 256:
         raise InputError(f"window.threads lies between 1 and 256, not {config.window.threads}")
@@ -186,6 +180,22 @@ def check_config(config: Config) -> Model:
         raise InputError("warmup: records is 0 or more, and references is 2 or more")
     if config.warmup.records and config.warmup.records - config.warmup.references < 100:
         raise InputError("warmup: at least 100 records more than references, to calibrate with")
+    for i, rule in enumerate(config.suppress, 1):
+        suppression_of(rule, f"suppress {i}")
+        name = rule.attribute.partition("=")[0].strip()
+        if name and name not in {a.name for a in model.encoding.schema.attributes}:
+            raise InputError(f"suppress {i}: schema {model.encoding.schema.name} has no attribute {name!r}")
+
+
+def check_config(config: Config) -> Model:
+    """Everything that can be known before the start; InputError says what is wrong. Nothing is opened or changed."""
+    from netclust.stream.http_guard import is_loopback, parse_listen
+    from netclust.stream.telemetry import MAX_NAMES
+
+    if not config.sources:
+        raise InputError("no [[source]]: there is nothing to watch (`netclust shards run` needs none)")
+    model = load_model(config)
+    check_detector(config, model)
     if max(len(config.sources), len(config.sinks)) > MAX_NAMES - 2:
         raise InputError(f"at most {MAX_NAMES - 2} sources and as many sinks: metrics would be too many")
     for source in config.sources:
@@ -193,11 +203,6 @@ def check_config(config: Config) -> Model:
         build_source(source, model)
     build_sinks(config)
     _check_ship(config)
-    for i, rule in enumerate(config.suppress, 1):
-        suppression_of(rule, f"suppress {i}")
-        name = rule.attribute.partition("=")[0].strip()
-        if name and name not in {a.name for a in model.encoding.schema.attributes}:
-            raise InputError(f"suppress {i}: schema {model.encoding.schema.name} has no attribute {name!r}")
     token = read_token(config)
     if config.http.listen:
         host, _ = parse_listen(config.http.listen)

@@ -278,5 +278,5 @@ def named(config: Config, where: str) -> Config:
             given.append(msgspec.structs.replace(one, name=name))
         replaced[group] = tuple(given)
     if not replaced["sources"] and config.cluster is None:
-        raise InputError(f"{where}: no [[source]]: there is nothing to watch")
+        raise InputError(f"{where}: neither [[source]] nor [cluster]: there is nothing to watch")
     return msgspec.structs.replace(config, **replaced)

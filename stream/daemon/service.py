@@ -35,7 +35,7 @@ from netclust.stream.daemon.reloading import Reloader
 from netclust.stream.daemon.resuming import detector_of, numbers_of, state_of
 from netclust.stream.daemon.shipping import SHIP, open_shipping
 from netclust.stream.daemon.viewing import Viewing
-from netclust.stream.daemon.warming import leaving_cache, load_kernels
+from netclust.stream.daemon.warming import leaving_cache, load_kernels, tell_of_compiling
 from netclust.stream.detector import Outcome
 from netclust.stream.sinks.base import Sink
 from netclust.stream.sinks.store_sink import StoreSink
@@ -102,6 +102,7 @@ class Daemon:
             raise
 
     def _open(self) -> None:
+        tell_of_compiling(self.log)
         model = build.check_config(self.config)
         self._lock_folder()
         self.store = self._open_store()
@@ -493,9 +494,15 @@ class Daemon:
         self.checkpointer.close(left())
         self._heartbeat()
         self.inbox.stop(min(left(), 2.0))
+        runners = {f"sink {name}": runner for name, runner in self.outputs.runners.items()}
         if self.shipping is not None:
+            runners |= {f"shipping of {what}": runner for what, runner in self.shipping.runners.items()}
             self.shipping.close(min(left(), 5.0))
         self.outputs.close(left())
+        for name, runner in runners.items():
+            if runner.pending:  # who stops it now must know that the other end does not have all
+                kept = "waits on disk, and goes first at the next start" if runner.spool_bytes else "is lost"
+                self.log.warning(f"not delivered: it {kept}", what=name, messages=runner.pending)
         self.phase = "stopped"
         self._note(running=False)
         self.viewing.save(self.clerk.do)

@@ -17,14 +17,24 @@ from netclust.errors import InputError
 from netclust.linker import Linker
 from netclust.model import Model
 from netclust.stream.daemon.config import Config
+from netclust.stream.daemon.logs import Log
 
-__all__ = ["leaving_cache", "load_kernels"]
+__all__ = ["leaving_cache", "load_kernels", "tell_of_compiling"]
 
 _PACKETS = {"capture", "live"}
 _LOGS = {"zeek", "eve"}
 # What is imported when it is first used must be so before rights are given up: the files may be out of reach then.
 _LATER = ("safetensors.numpy", "netclust.snapshot", "netclust.models.shipped", "netclust.stream.sinks.runner",
           "netclust.stream.sources.captures", "netclust.stream.sources.records", "prometheus_client")  # fmt: skip
+
+
+def tell_of_compiling(log: Log) -> None:
+    """A first start is silent for up to a minute: say why, before any kernel is used."""
+    from netclust.kernels.jit import CACHE_FOLDER
+
+    if CACHE_FOLDER is None or not any(CACHE_FOLDER.rglob("*.nbi")):
+        kept = CACHE_FOLDER or "nowhere: set NUMBA_CACHE_DIR"
+        log.info("compiles its kernels: the first start takes a minute or so longer", kept=kept)
 
 
 def load_kernels(config: Config, model: Model, *, warming: bool) -> None:

@@ -98,7 +98,8 @@ class BusSource:
             raise ModelError(f"source {self.name}: the state says what is never written") from None
         if len(lanes) > len(self._lanes):
             raise InputError(
-                f"source {self.name}: it had {len(lanes)} partitions: records of one are not to be forgotten"
+                f"source {self.name}: partitions = {len(self._lanes)}, and it has read {len(lanes)} so far: what comes "
+                f"in the others would be lost; say {len(lanes)}, or begin anew with another daemon.state_dir"
             )
         for number, lane in enumerate(lanes):
             self._lanes[number].begin(lane.position)

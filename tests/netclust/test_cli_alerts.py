@@ -76,6 +76,19 @@ def test_the_table_shows_other_alerts(run: Any, folder: Path) -> None:
         assert {a["id"] for a in body["alerts"]} == ids, options
 
 
+def test_the_order_of_triage_is_that_of_time(run: Any, folder: Path, store: Store) -> None:
+    worst = alert("a-3f00", severity_score=99, entity="192.0.2.1", clusters=[5], ports=[], last_seen=5, first_seen=5)
+    store.save_events([AlertEvent(action="open", alert=worst)])
+    ran = run("alerts", "--state-dir", folder, "--order", "triage")
+    assert [line.split()[:2] for line in ran.out.splitlines()[2:5]] == [
+        ["1", "a-3f00"],
+        ["2", "a-1f00"],
+        ["2", "a-2f11"],
+    ]
+    body = json.loads(run("alerts", "--state-dir", folder, "--order", "triage", "--limit", "1", "--json", "-").out)
+    assert ([a["id"] for a in body["alerts"]], body["groups"], body["more"]) == (["a-3f00"], [1], True)
+
+
 def test_the_rest_is_cut_off_in_silence(run: Any, folder: Path) -> None:
     ran = run("alerts", "--state-dir", folder, "--state", "all", "--limit", "2")
     assert "there are more than 2" in ran.err

@@ -18,7 +18,8 @@ PUBLIC = [
     "MemorySource", "Source", "Store", "ClusterModel", "ComputedPairs", "ItemTable", "PairFeatures", "StackedPairs",
     "StoredPairs", "TextFeatures", "TextPairs", "measure_clustering", "read_items", "CoreferenceModel",
     "CoreferenceSettings", "Document", "Mention", "plain_document", "read_documents", "score_documents",
-    "train_coreference", "write_conll",
+    "train_coreference", "write_conll", "Queries", "Query", "RankModel", "RankSettings", "measure_rankings",
+    "read_queries", "train_ranking",
 ]  # fmt: skip
 
 

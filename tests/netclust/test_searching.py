@@ -46,7 +46,7 @@ def check_index(index, part):
     seen = 0
     slots = len(index.where)
     oldest_live = int(part.cursor[kernels.PUSHED] - (part.cursor[kernels.END] - part.cursor[kernels.START]))
-    features = index.row.shape[1]
+    features, coded = index.exact.shape[2] // 2, index.mask.shape[1]
     for side in range(2):
         for r in range(index.roots[side]):
             node = index.root_node[side, r]
@@ -63,7 +63,7 @@ def check_index(index, part):
                 assert (index.where[at] == leaf).all()
                 assert (index.held[at] == side + 1).all()
                 assert (numbers >= oldest_live).all()
-                rows, unary = index.row[at], index.row_unary[at]
+                rows, unary = index.row[at, :features], index.row[at, features + coded]
                 for exact, old in (
                     (index.exact[node, j], index.oldest[node, j]),
                     (index.root_exact[side, r], index.root_oldest[side, r]),
@@ -129,16 +129,15 @@ def bounds_and_scores(ix, hunt, scorer, num, code, out):
                 for j in range(width):
                     leaf = np.int64(ix.leaf[node, j])
                     size = np.int64(ix.size[leaf])
-                    boxes.member_lacks(
-                        query.step, steps.cap, query.price, codes, ix.step, ix.code, ix.lack, leaf, size,
-                        np.int64(boxes.MOST), ix.member_lacks,
-                    )  # fmt: skip
+                    for first in range(0, size, boxes.WIDE):
+                        boxes.members_within(
+                            query.step, steps.cap, query.price, query.byte, ix.member, leaf, first, size,
+                            np.int64(boxes.MOST), ix.member_lacks,
+                        )  # fmt: skip
                     for m in range(size):
                         slot = ix.number[leaf, m] % len(ix.where)
                         weights = (scorer.slope, scorer.far)
-                        score = boxes.score_of(
-                            x, codes, start, matches, weights[0], weights[1], ix.row, ix.row_code, ix.row_unary, slot
-                        )
+                        score = boxes.score_of(x, codes, start, matches, weights[0], weights[1], ix.row, slot)
                         limit = boxes.limit_of(ceiling, score, steps.unit[0])
                         out[at, 0] = score
                         out[at, 1] = boxes.box_bound(

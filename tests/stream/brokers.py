@@ -7,15 +7,29 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from daemon_process import free_port
 
+from netclust.stream.bus.base import BusError
+
 PATIENCE = 30.0
+Result = TypeVar("Result")
+
+
+def patiently(job: Callable[[], Result]) -> Result:
+    """Do it again until the bus is back."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return job()
+        except BusError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
 
 
 class Broker:

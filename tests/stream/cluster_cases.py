@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from brokers import patiently
 
 from netclust.datasets.capture_simulator import simulate_capture
 from netclust.model import Model
@@ -100,19 +101,30 @@ class ClusterProcess:
         self.process: subprocess.Popen[bytes] | None = None
 
     def send(self, sent: Sequence[Outgoing]) -> None:
-        """What sensors do."""
+        """What sensors do: without an acknowledgement all of it is sent again, and shards count it once."""
         writer = open_writer(self.urls["input"], self.partitions)
-        writer.open()
-        writer.send(sent)
+
+        def attempt() -> None:
+            writer.open()
+            writer.send(sent)
+
+        patiently(attempt)
         writer.close()
 
     def received(self, topic: str, lane: int) -> list[tuple[int, bytes]]:
         """All messages of a lane."""
         reader = open_reader(self.urls[topic], lane)
-        reader.open(None)
-        found: list[tuple[int, bytes]] = []
-        while taken := reader.take(0.2, 1000):
-            found += [(m.number, m.body) for m in taken]
+
+        def attempt() -> list[tuple[int, bytes]]:
+            reader.open(None)
+            count, deadline = reader.waiting(None), time.monotonic() + PATIENCE
+            found: list[tuple[int, bytes]] = []
+            while len(found) < count:  # that nothing comes for a while does not mean that this was all
+                assert time.monotonic() < deadline, f"{len(found)} of {count} messages of {topic}, lane {lane}"
+                found += [(m.number, m.body) for m in reader.take(0.2, 1000)]
+            return found
+
+        found = patiently(attempt)
         reader.close()
         return found
 

@@ -77,11 +77,13 @@ class DaemonProcess:
     def until(self, true: Callable[[], Any], what: str = "") -> Any:
         """Wait for something; what it gave."""
         limit = time.monotonic() + PATIENCE
-        while time.monotonic() < limit:
+        while (began := time.monotonic()) < limit:
             if found := true():
                 return found
             assert self.process is None or self.process.poll() is None, f"ended early: {self.text()[-3000:]}"
-            time.sleep(0.02)
+            # Looking costs the daemon an answer, or a log that is read from its beginning: it must not be all that is
+            # done meanwhile.
+            time.sleep(min(max(0.02, 3 * (time.monotonic() - began)), 0.5))
         raise AssertionError(f"waited in vain for {what}: {self.text()[-3000:]}")
 
     def text(self) -> str:

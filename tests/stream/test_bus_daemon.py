@@ -187,8 +187,11 @@ def test_watching_a_bus(tmp_path: Path) -> None:
         suricata_writes(broker, [*eve_lines(0, 50), b"no JSON"])
         url = f"redis://127.0.0.1:{broker.port}/suricata"
         done = cli("watch", url, "--kind", "eve", "--warmup", "0", "--for", "2")
+        quiet = cli("watch", f"{url}-too", "--kind", "eve", "--for", "1")
     assert "50 records" in done.stdout, done
     assert done.returncode == 0
+    assert quiet.returncode == 0, quiet  # nobody has written to it yet, which is no mistake
+    assert "suricata-too: nothing came" in quiet.stderr
     asked = cli("watch", url)
     assert asked.returncode == 2
     assert "--kind eve" in asked.stderr

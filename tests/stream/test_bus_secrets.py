@@ -71,7 +71,9 @@ def test_a_password_for_redis(tmp_path: Path, password: Path, monkeypatch: pytes
 def test_a_user_and_a_token_for_nats(tmp_path: Path, password: Path) -> None:
     with with_words(nats_broker(tmp_path), "--user", "me", "--pass", SECRET) as broker:
         round_trip(f"{broker.url('t')}&user=me&password_file={password}")
-        assert "uthorization" in refused(f"{broker.url('t')}&user=other&password_file={password}")
+        # Refused every time; why, is lost now and then, when the connection is ended before it was read.
+        said = [refused(f"{broker.url('t')}&user=other&password_file={password}") for _ in range(4)]
+        assert any("uthorization" in why for why in said), said
     with with_words(nats_broker(tmp_path), "--auth", SECRET) as broker:
         round_trip(f"{broker.url('t')}&password_file={password}")
 

@@ -35,6 +35,7 @@ def test_what_they_mean(url: str, servers: tuple[str, ...], topic: str, database
         ("redis://a", "a topic is"),
         ("redis://a/", "a topic is"),
         ("redis://a/x/eve", "database"),
+        ("redis://a/0", "a database and no key"),
         ("redis://a,b/eve", "one server"),
         ("redis://a:99999/eve", "HOST:PORT"),
         ("redis://a:b/eve", "HOST:PORT"),

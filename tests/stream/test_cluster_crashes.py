@@ -19,36 +19,39 @@ WORKERS = (2, 1, 4)
 
 
 def killed_again_and_again(folder: Path, crashes: int, *, hours: float, seed: int) -> None:
-    """Feed lanes while workers are killed; every third time all are stopped and resumed on another number of them."""
+    """Feed lanes while workers are killed; every third time all are stopped and resumed on another number of them.
+
+    Every kill has a share of the messages of its own, so that there is work, and kills one worker, so that it ends.
+    """
     rng = random.Random(seed)
     table = cases.office(folder, hours=hours, seed=seed)
     sent = cases.messages(table, rows=16)
     expected = cases.alone(sent, cases.settings(warmup=400))
     (folder / "broker").mkdir()
-    share = max(len(sent) // (2 * crashes), 1)  # not every attempt meets a worker
-    at = killed = 0
+    share = len(sent) // (crashes + 1)
+    assert share > 0
     with (
         redis_broker(folder / "broker") as broker,
         ClusterProcess(folder / "c", broker.url, epoch=0.2, warmup=400) as cluster,
     ):
-        run = 0
-        while killed < crashes:
-            cluster.start(WORKERS[run % len(WORKERS)])
-            run += 1
-            for _ in range(min(3, crashes - killed)):
-                before = cluster.judged()
-                cluster.send(sent[at : at + share])
-                if rng.random() < 0.7 and at < len(sent):  # at work, else while it starts
-                    cluster.until(lambda before=before: cluster.judged() > before, "verdict")
-                at += share
+        for kill in range(crashes):
+            if kill % 3 == 0:
+                if kill:
+                    cluster.stop()
+                cluster.start(WORKERS[kill // 3 % len(WORKERS)])
+            before = cluster.judged()
+            cluster.send(sent[kill * share : (kill + 1) * share])
+            if rng.random() < 0.7:  # at work
+                cluster.until(lambda before=before: cluster.judged() > before, "verdict")
                 time.sleep(rng.random() * 0.4)
-                victims = cluster.workers()
-                if victims:
-                    os.kill(rng.choice(victims), signal.SIGKILL)
-                    killed += 1
-                cluster.until(lambda victims=victims: set(cluster.workers()) - set(victims) != set(), "new worker")
-            cluster.stop()
-        cluster.send(sent[at:])
+            else:  # while it starts
+                cluster.until(lambda: cluster.workers() != [], "worker")
+                time.sleep(rng.random() * 4)
+            victims = cluster.workers()
+            os.kill(rng.choice(victims), signal.SIGKILL)
+            cluster.until(lambda victims=victims: set(cluster.workers()) - set(victims) != set(), "new worker")
+        cluster.stop()
+        cluster.send(sent[crashes * share :])
         cluster.start(2)
         cluster.until(lambda: cluster.judged() == len(table), "verdict of every record")
         assert cluster.stop() == 0

@@ -21,6 +21,7 @@ from netclust.linker import Linker
 from netclust.models.shipped import load_shipped
 from netclust.stream.bus.base import Outgoing
 from netclust.stream.bus.record_messages import LabelMessage, RecordPlace, pack_label, pack_records, unpack_message
+from netclust.stream.cluster.messages import Member
 from netclust.stream.cluster.shard import MAX_LABELS_KNOWN, Output, Shard
 from netclust.stream.cluster.streams import Streams
 from netclust.stream.daemon.config import parse_config
@@ -42,6 +43,14 @@ def sent(table: Table) -> list[Outgoing]:
 
 def of_lane(sent: list[Outgoing], lane: int) -> list[bytes]:
     return [message.body for message in sent if message.lane == lane]
+
+
+def at_work(sent: list[Outgoing]) -> list[Shard]:
+    """A shard a lane, each with all of its lane behind it."""
+    shards = [Shard(CONN, cases.settings(), p, PARTITIONS) for p in range(PARTITIONS)]
+    for p, shard in enumerate(shards):
+        shard.step(of_lane(sent, p))
+    return shards
 
 
 def judged(shard: Shard, bodies: list[bytes]) -> tuple[Any, Verdicts]:
@@ -155,12 +164,8 @@ def load_table() -> Table:
 
 
 def test_a_label_of_a_cluster_acts_in_its_shard_alone_and_labels_have_the_same_numbers(sent: list[Outgoing]) -> None:
-    shards = [Shard(CONN, cases.settings(), p, PARTITIONS) for p in range(PARTITIONS)]
-    cluster = -1
-    for p, shard in enumerate(shards):
-        shard.step(of_lane(sent, p))
-        if p == 2:
-            cluster = max(c.id for c in shard.detector.linker.clusters() if c.label == "novel")
+    shards = at_work(sent)
+    cluster = max(c.id for c in shards[2].detector.linker.clusters() if c.label == "novel")
     body = pack_label(LabelMessage(id="l-1", label="worm", by="ann", cluster=cluster))
     told = [shard.step([body]) for shard in shards]
     assert [bool(outputs) for outputs in told] == [False, False, True, False]
@@ -185,12 +190,8 @@ def test_a_label_of_a_class_of_the_model_is_refused_once(sent: list[Outgoing]) -
 
 
 def test_a_label_of_a_record_acts_where_the_record_is(sent: list[Outgoing]) -> None:
-    shards = [Shard(CONN, cases.settings(), p, PARTITIONS) for p in range(PARTITIONS)]
-    last = -1
-    for p, shard in enumerate(shards):
-        shard.step(of_lane(sent, p))
-        if p == 1:
-            last = int(_table(of_lane(sent, 1)[-1]).seq[-1])
+    shards = at_work(sent)
+    last = int(_table(of_lane(sent, 1)[-1]).seq[-1])
     place = RecordPlace(sensor="probe-1", source="eth0", seq=last)
     body = pack_label(LabelMessage(id="l-1", label="worm", by="ann", record=place))
     assert [bool(shard.step([body])) for shard in shards] == [False, True, False, False]
@@ -279,3 +280,20 @@ def test_the_configuration_is_checked(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=why):
             check_cluster(parse_config(text), "test")
+
+
+def test_an_alert_of_several_known_attacks_is_one_member_by_what_most_of_it_is(sent: list[Outgoing]) -> None:
+    """Else one member would be told as this attack and as that, and its campaigns would break up and join for ever."""
+    several = 0
+    for outputs in cases.alone(sent, cases.settings()):
+        alert: dict[str, Any] = {}
+        known: list[Member] = []
+        for output in outputs:
+            if output.kind == "events":
+                assert len(known) <= 1
+                alert, known = json.loads(output.body)["netclust"].get("alert", {}), []
+            elif output.kind == "members" and (one := Member.unpack(output.body)).kind == "known_attack":
+                assert one.label == alert["label"]
+                known.append(one)
+                several += len(alert["labels"]) > 1
+    assert several

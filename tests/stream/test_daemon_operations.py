@@ -116,11 +116,13 @@ def test_a_restart_loses_or_repeats_a_record(tmp_path: Path) -> None:
     """Stopped and started again and again, once killed, while somebody writes the log that it follows."""
     feed, lines = tmp_path / "feed.txt", attack_lines(tmp_path, 4000).splitlines(keepends=True)
     feed.write_bytes(b"")
-    done = threading.Event()
+    done, quarters = threading.Event(), threading.Semaphore(0)
 
     def write() -> None:
         with feed.open("ab", buffering=0) as file:
             for k in range(0, len(lines), 20):
+                if k % 1000 == 0:  # however slow a start is, there is something left to be written after it
+                    quarters.acquire()
                 part = b"".join(lines[k : k + 20])
                 file.write(part[:-7])  # never a whole line at once
                 time.sleep(0.02)
@@ -134,6 +136,7 @@ def test_a_restart_loses_or_repeats_a_record(tmp_path: Path) -> None:
         writer.start()
         for end in ("stop", "kill", "stop"):
             before = len(running.verdicts())
+            quarters.release()
             running.until(lambda b=before: len(running.verdicts()) > b + 100, "verdicts")
             if end == "kill":
                 running.kill()
@@ -143,6 +146,7 @@ def test_a_restart_loses_or_repeats_a_record(tmp_path: Path) -> None:
                 assert time.monotonic() - began < 15
             running.start()
             running.ready()
+        quarters.release()
         writer.join()
         running.until(lambda: len(running.verdicts()) >= 4000, "all")
         assert running.stop() == 0

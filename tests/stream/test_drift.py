@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from typing import Any
 
@@ -163,8 +164,17 @@ def test_a_state_that_cannot_be_is_refused(spoil: Any) -> None:
         DriftWatch().restore(state)
 
 
+def test_watching_imports_all_of_river() -> None:
+    """Most of what `river.drift` imports is for other purposes, and each start of a daemon would wait for it."""
+    program = (
+        "import sys; from netclust.stream.drift import DriftWatch; assert DriftWatch().watched; print(*sys.modules)"
+    )
+    modules = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"river.drift", "sklearn", "scipy", "pandas"} & set(modules)
+
+
 def test_without_river_nothing_is_watched_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "river.drift", None)
+    monkeypatch.setitem(sys.modules, "river", None)
     watch = DriftWatch()
     assert not watch.watched
     assert watch.observe(stream(100, 1), time=-1) == []

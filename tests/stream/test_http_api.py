@@ -78,7 +78,7 @@ def test_what_is_read_is_not_what_is_stored(client: httpx.Client, control: FakeC
     assert [a["id"] for a in found] == ["a-2", "a-1"]
     for query, ids in (
         ("state=closed", ["a-2"]), ("state=open", ["a-1"]), ("severity=high", ["a-2"]), ("text=A-2", ["a-2"]),
-        ("since=1h", ["a-2", "a-1"]), ("limit=1", ["a-2"]), ("since=2200-01-01", []),
+        ("since=1h", ["a-2", "a-1"]), ("limit=1", ["a-2"]), ("since=2200-01-01", []), ("order=triage&limit=1", ["a-2"]),
     ):  # fmt: skip
         assert [a["id"] for a in client.get(f"/api/v1/alerts?{query}").json()["alerts"]] == ids, query
     one = client.get("/api/v1/alerts/a-1").json()["alert"]
@@ -92,7 +92,18 @@ def test_what_is_read_is_not_what_is_stored(client: httpx.Client, control: FakeC
 
 
 @pytest.mark.parametrize(
-    "query", ["limit=0", "limit=1001", "limit=x", "state=new", "severity=bad", "since=soon", "bogus=1", "limit=1e999"]
+    "query",
+    [
+        "order=best",
+        "limit=0",
+        "limit=1001",
+        "limit=x",
+        "state=new",
+        "severity=bad",
+        "since=soon",
+        "bogus=1",
+        "limit=1e999",
+    ],
 )
 def test_a_bad_question_is_answered(client: httpx.Client, query: str) -> None:
     assert client.get(f"/api/v1/alerts?{query}").status_code == 400

@@ -1,0 +1,232 @@
+"""`netclust train ranking`, `netclust rank` and `netclust evaluate ranking`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from netclust._version import __version__
+from netclust.cli.clustering import _about as about
+from netclust.cli.clustering import _number as number
+from netclust.cli.clustering import _write as write
+from netclust.cli.output import (
+    check_folders,
+    check_not_input,
+    check_outputs,
+    counted,
+    note,
+    percent,
+    progress,
+    result,
+    say,
+    table,
+    write_json,
+)
+from netclust.datasets.queries import Queries, QueryColumns, read_queries
+from netclust.errors import InputError
+from netclust.model import Provenance
+from netclust.models.looks import find_ledger, record_look
+from netclust.models.rank_model import CandidateFeatures, RankModel, examples_of
+from netclust.models.ranking import ChosenRanking, RankSettings, choose_ranking, learn_ranking, measure
+from netclust.ranking_metrics import RankingScores, measure_rankings
+
+
+@dataclass(frozen=True)
+class QueryOptions:
+    """How queries are read."""
+
+    format: Any = "auto"
+    query: str | None = None
+    label: str | None = None
+    id: str | None = None
+    question: str | None = None
+    answer: str | None = None
+    fields: list[str] | None = None
+
+    def read(self, path: str, model: RankModel | None = None) -> Queries:
+        """The queries of a file; for a model, with the features that it needs."""
+        columns = QueryColumns(self.query, self.label, self.id, self.question, self.answer)
+        fields, form = self.fields, self.format
+        if model is not None and model.features.text is None:
+            fields = list(model.features.fields)
+        elif model is not None and form == "auto":
+            form = "pairs"
+        return read_queries(path, format=form, columns=columns, fields=fields)
+
+
+def train_queries(
+    queries: str,
+    output: Path,
+    options: QueryOptions,
+    learn: Any,
+    dev: str | None,
+    C: str,
+    epochs: int,
+    search: Any,
+    seed: int,
+    json: Path | None,
+) -> None:
+    """Read queries, describe candidates, choose C and epochs, learn, write the model."""
+    check_folders(output, json)
+    check_outputs(output, json)
+    for given in (queries, *([] if dev is None else [dev])):
+        check_not_input(given, output, json)
+    settings = RankSettings(model=learn, C=1.0 if C == "cv" else number(C), epochs=epochs, search=search, seed=seed)
+    if dev is not None and C != "cv":
+        raise InputError("--dev is for choosing C and epochs: leave --C out, or --dev")
+    whole = _labelled(options.read(queries), queries)
+    used = whole.mixed()
+    if not used.queries:
+        raise InputError(f"{queries}: no query has both a right and a wrong candidate: there is no order to learn")
+    joint = settings.model == "jsrc"
+    with about(queries):
+        features = CandidateFeatures.fit(used)
+        examples = examples_of(features, used, pairs=joint)
+    note(
+        f"{len(used.queries):,} of {len(whole.queries):,} queries have a right and a wrong candidate; "
+        f"{len(features.fields)} features"
+    )
+    picked: ChosenRanking | None = None
+    if C == "cv":
+        held = None
+        if dev is not None:
+            held = examples_of(features, _labelled(options.read(dev), dev), pairs=joint)
+        with progress("choosing C") as tick:
+            picked = choose_ranking(settings, examples, held, epochs=epochs, on_progress=tick)
+        settings = picked.settings
+        tried = ", ".join(f"{t.C:g}{f' {t.start}' if joint else ''}: {percent(t.best[0])}" for t in picked.trials)
+        note(f"C = {settings.C:g}, epochs = {settings.epochs}, by MAP of {picked.on} (C: best MAP: {tried})")
+    start = time.perf_counter()
+    w = learn_ranking(settings, examples)
+    duration = time.perf_counter() - start
+    provenance = Provenance(
+        netclust=__version__,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        seed=settings.seed,
+        data=Path(queries).name,
+        sha256=whole.sha256,
+        records=sum(map(len, used.queries)),
+        params={"queries": len(used.queries), "options": msgspec.to_builtins(options)},
+    )
+    model = RankModel(settings=settings, features=features, w=w, provenance=provenance)
+    model.save(output)
+    scores = measure(settings, examples, w)
+    body = {
+        "queries": len(used.queries),
+        "candidates": provenance.records,
+        "settings": settings,
+        "chosen": picked,
+        "training_seconds": duration,
+        "training": scores,
+        "weights": dict(zip(model.names, w.tolist(), strict=True)),
+    }
+    if str(json) != "-":
+        say(f"{settings.model}: {counted(settings.epochs, 'epoch')} in {duration:.1f} s")
+        say(f"MAP of the training queries: {percent(scores.map)}")
+        say(f"wrote {output}")
+        _say_weights(model)
+    write_json(json, result(["train", "ranking"], body, seed=seed, data={Path(queries).name: whole.sha256}))
+
+
+def rank_queries(queries: str, model_file: Path, output: Path, options: QueryOptions, json: Path | None) -> None:
+    """Rank every query's candidates and write the orders."""
+    check_folders(output, json)
+    check_outputs(output, json)
+    check_not_input(queries, output, json)
+    check_not_input(str(model_file), output, json)
+    if str(output) == str(json) == "-":
+        raise InputError("rankings and JSON cannot both go to standard output: give one of them a file")
+    model = RankModel.load(model_file)
+    whole = options.read(queries, model)
+    with about(queries):
+        found, scores = model.rank(whole), model.scores(whole)
+    joint = model.settings.model == "jsrc"
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["query", "rank", "candidate", "score", *(["cluster"] if joint else [])])
+    for query, ranked, own in zip(whole.queries, found, scores, strict=True):
+        for place, item in enumerate(ranked.order.tolist(), 1):
+            cluster = [int(ranked.clusters[item])] if joint else []
+            writer.writerow([query.name, place, query.ids[item], f"{own[item]:.6g}", *cluster])
+    write(output, text.getvalue().encode())
+    candidates = sum(map(len, whole.queries))
+    if "-" not in (str(output), str(json)):
+        say(f"ranked {counted(candidates, 'candidate')} of {len(whole.queries):,} queries, wrote {output}")
+    body: dict[str, Any] = {"queries": len(whole.queries), "candidates": candidates}
+    if joint:
+        body["clusters"] = sum(len(np.unique(ranked.clusters)) for ranked in found)
+    write_json(json, result(["rank"], body, seed=None, data={Path(queries).name: whole.sha256}))
+
+
+def evaluate_queries(model_file: Path, test: str, options: QueryOptions, json: Path | None) -> None:
+    """Rank judged candidates and measure."""
+    check_folders(json)
+    model = RankModel.load(model_file)
+    whole = _labelled(options.read(test, model), test)
+    with about(test):
+        found = model.rank(whole)
+    if record_look("evaluate ranking", whole.sha256, rows=1, draws=1):  # before anything is shown
+        note(f"a look at a public test set: noted in {find_ledger()}")
+    ranked = [
+        query.labels[one.order] for query, one in zip(whole.queries, found, strict=True) if query.labels is not None
+    ]
+    scores, mixed = measure_rankings(ranked), measure_rankings(labels for labels in ranked if (labels == 0).any())
+    if not scores.queries:
+        raise InputError(f"{test}: no query has a right candidate: there is nothing to measure")
+    if str(json) != "-":
+        _say_scores(scores, mixed)
+    body = {"scores": scores, "mixed": mixed, "settings": model.settings}
+    write_json(
+        json, result(["evaluate", "ranking"], body, seed=model.settings.seed, data={Path(test).name: whole.sha256})
+    )
+
+
+def tell_model(path: Path, json: Path | None, top: int) -> None:
+    """`netclust info` of a ranker."""
+    model = RankModel.load(path)
+    settings, origin = model.settings, model.provenance
+    if str(json) != "-":
+        say(f"a model that ranks, {settings.model}: C {settings.C:g}, {counted(settings.epochs, 'epoch')}")
+        say(f"trained on {origin.data or '?'}: {counted(origin.records, 'candidate')}")
+        _say_weights(model, top)
+        say(f"{path.stat().st_size:,} bytes")
+    body = {
+        "task": "ranking",
+        "settings": settings,
+        "weights": dict(zip(model.names, model.w.tolist(), strict=True)),
+        "provenance": origin,
+        "bytes": path.stat().st_size,
+    }
+    write_json(json, result(["info"], body, seed=origin.seed, data={origin.data: origin.sha256}))
+
+
+def _labelled(whole: Queries, path: str) -> Queries:
+    if any(query.labels is None for query in whole.queries):
+        raise InputError(f"{path}: the candidates have no labels: name their column with --label")
+    return whole
+
+
+def _say_scores(scores: RankingScores, mixed: RankingScores) -> None:
+    rows = [
+        [name, one.queries, percent(one.map), percent(one.mrr), percent(one.p1)]
+        for name, one in (("with a right candidate", scores), ("and a wrong one", mixed))
+        if one.queries
+    ]
+    table("Rankings", ["queries", "", "MAP", "MRR", "P@1"], rows)
+    if scores.skipped:
+        say(f"not measured, as they have no right candidate: {scores.skipped:,}")
+
+
+def _say_weights(model: RankModel, top: int = 12) -> None:
+    order = np.argsort(-np.abs(model.w))[:top]
+    rows = [[model.names[n], f"{model.w[n]:+.4g}"] for n in order]
+    if rows:
+        table("Strongest weights: above 0 ranks higher", ["feature", "weight"], rows)
