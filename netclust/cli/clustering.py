@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,25 +15,27 @@ import numpy as np
 
 from netclust._version import __version__
 from netclust.cli.output import (
+    Reporter,
+    about,
     check_folders,
     check_not_input,
     check_outputs,
     checksum_of,
+    cost,
     counted,
     note,
     progress,
     result,
     say,
     table,
+    write,
     write_json,
 )
 from netclust.clustering_metrics import measure_sets
-from netclust.container import write_bytes
 from netclust.datasets.item_sets import ItemTable, read_items, sets_of
 from netclust.datasets.set_splits import whole_cluster_sets
 from netclust.datasets.synthetic_citations import citations, citations_csv
 from netclust.errors import InputError
-from netclust.learners import IterationReport
 from netclust.model import Provenance
 from netclust.models.cluster_model import ClusterModel
 from netclust.models.cluster_selection import ChosenCost, choose_cost
@@ -45,7 +44,6 @@ from netclust.models.looks import TEST_SETS, find_ledger, record_look
 from netclust.models.text_pairs import TextFeatures, TextPairs
 from netclust.pairs import PairFeatures
 
-REPORT_SECONDS = 2.0
 MOSTLY = 0.2  # of a column: with fewer texts than this among its numbers, somebody may have meant numbers
 SHOWN = (
     "delta_p",
@@ -87,7 +85,7 @@ def train_items(
     check_folders(output, json, checkpoint)
     check_outputs(output, json, checkpoint)
     check_not_input(items, output, json, checkpoint)
-    settings = ClusterSettings(**chosen, C=1.0 if C == "cv" else _number(C))
+    settings = ClusterSettings(**chosen, C=1.0 if C == "cv" else cost(C))
     if checkpoint is not None and settings.learner in ("lsp", "lspa", "pairwise"):
         raise InputError(f"--checkpoint is for structural SVMs: {settings.learner} keeps no state")
     if options.label is not None and options.label in (options.set_column, *(options.fields or ())):
@@ -99,7 +97,7 @@ def train_items(
         folder = "put them into a folder a cluster" if Path(items).is_dir() else "name their column with --label"
         raise InputError(f"{items}: the items have no clusters to learn from: {folder}")
     sets = _cut(whole, options.set_size, settings.seed)
-    with _about(items):
+    with about(items):
         text = TextPairs.fit(feature_spec(whole, options), sets)
         examples: list[Example] = [(text.build(part), part.clusters()) for part in sets]
         check_sizes(settings, examples)
@@ -115,7 +113,7 @@ def train_items(
         tried = ", ".join(f"{c:g}: {loss:.2f}" for c, loss in zip(picked.grid, picked.losses, strict=True))
         note(f"C = {picked.C:g}, by cross-validation over sets (C: held-out loss in percent: {tried})")
     start = time.perf_counter()
-    learned = learn(settings, examples, on_iteration=_Reporter(), checkpoint=checkpoint, jobs=jobs)
+    learned = learn(settings, examples, on_iteration=Reporter(), checkpoint=checkpoint, jobs=jobs)
     duration = time.perf_counter() - start
     checksum = checksum_of(items)
     provenance = Provenance(
@@ -173,7 +171,7 @@ def cluster_items(
         raise InputError("-k is for a model of k-means: other models choose the number of clusters themselves")
     whole = _read(items, ItemOptions(None, set_column, id_column), _text(model))
     sets = sets_of(whole)
-    with _about(items):
+    with about(items):
         found = [cluster(model.settings, _pairs(model, part), model.w, k) for part in sets]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -182,7 +180,7 @@ def cluster_items(
     for part, labels in zip(sets, found, strict=True):
         for n, label in enumerate(labels.tolist()):
             writer.writerow([*([part.sets[n]] if named and part.sets else []), part.ids[n], label])
-    _write(output, text.getvalue().encode())
+    write(output, text.getvalue().encode())
     sizes = [np.bincount(labels) for labels in found]
     clusters = sum(map(len, sizes))
     if "-" not in (str(output), str(json)):
@@ -221,7 +219,7 @@ def evaluate_items(
     if checksum == model.provenance.sha256:
         note("the model was trained on this very file: these numbers say nothing about new items")
     sets = _cut(whole, options.set_size, seed)
-    with _about(test):
+    with about(test):
         examples = [(_pairs(model, part), part.clusters()) for part in sets]
         measures, sizes = _measured(settings, examples, model.w, told=bool(told))
     if record_look(f"evaluate {task}", checksum, rows=1, draws=1):  # before anything is shown
@@ -240,7 +238,7 @@ def simulate_citations(output: Path, sets: int, papers: int, seed: int) -> None:
     """Write made-up citations."""
     check_folders(output)
     rows = citations(sets=sets, papers=papers, seed=seed)
-    _write(output, citations_csv(rows).encode())
+    write(output, citations_csv(rows).encode())
     note(f"{len(rows):,} citations of {sets * papers:,} papers in {counted(sets, 'set')}")
 
 
@@ -305,15 +303,6 @@ def _reads(text: str) -> bool:
     return True
 
 
-@contextmanager
-def _about(path: str) -> Iterator[None]:
-    """What is refused names the file."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-
-
 def _read(path: str, options: ItemOptions, text: TextPairs | None = None) -> ItemTable:
     """The items, with the columns that were asked for, or that a model needs."""
     fields = options.fields
@@ -358,22 +347,6 @@ def _measured(
     return measures, [len(np.unique(z)) for _, z in found]
 
 
-class _Reporter:
-    """Says now and then how far training is."""
-
-    def __init__(self) -> None:
-        self.last = time.perf_counter()
-
-    def __call__(self, report: IterationReport) -> None:
-        now = time.perf_counter()
-        if now - self.last >= REPORT_SECONDS:
-            self.last = now
-            note(
-                f"iteration {report.iteration}: {report.planes} constraints, violation {report.violation:.3f}, "
-                f"duality gap {report.gap:.4g} of {report.primal:.4g}"
-            )
-
-
 def _say_trained(settings: ClusterSettings, learned: Learned, duration: float, output: Path) -> None:
     gap = ""
     if learned.gap is not None and learned.objective:
@@ -403,18 +376,3 @@ def _shown(name: str, value: dict[str, float | None]) -> list[str]:
 
 def _task(settings: ClusterSettings) -> str:
     return "kmeans" if settings.structure == "kmeans" else "correlation"
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"--C {text!r}: give a number, or cv to choose one by cross-validation") from None
-
-
-def _write(path: Path, content: bytes) -> None:
-    if str(path) == "-":
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
-    else:
-        write_bytes(path, content)

@@ -17,6 +17,7 @@ from netclust.models.params import TrainParams
 CLUSTERING = "netclust.clustering"
 COREFERENCE = "netclust.coreference"
 RANKING = "netclust.ranking"
+STRUCTURED = "netclust.structured"
 """The kinds of files that other tasks have: their modules are heavy, so they are loaded when there is one."""
 
 
@@ -36,6 +37,11 @@ def run(path: Path, json: Path | None, top: int) -> None:
         from netclust.cli.ranking import tell_model as tell_ranking
 
         tell_ranking(path, json, top)
+        return
+    if kind_of(path) == STRUCTURED:
+        from netclust.cli.structured import tell_model as tell_structured
+
+        tell_structured(path, json, top)
         return
     model = Model.load(path)
     encoding, origin = model.encoding, model.provenance

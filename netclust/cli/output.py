@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,7 +17,11 @@ from netclust.container import write_bytes
 from netclust.errors import InputError
 from netclust.text import printable
 
+if TYPE_CHECKING:
+    from netclust.learners import IterationReport
+
 STARTED = time.perf_counter()
+REPORT_SECONDS = 2.0
 
 
 def say(text: str = "") -> None:
@@ -148,9 +152,47 @@ def write_json(path: Path | None, body: dict[str, Any]) -> None:
     """Write a result where it was asked for."""
     if path is None:
         return
-    text = msgspec.json.format(msgspec.json.encode(body), indent=2) + b"\n"
+    write(path, msgspec.json.format(msgspec.json.encode(body), indent=2) + b"\n")
+
+
+@contextmanager
+def about(path: str) -> Iterator[None]:
+    """What is refused names the file."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(str(error) if str(error).startswith(f"{path}: ") else f"{path}: {error}") from None
+
+
+def cost(text: str) -> float:
+    """The number of an option --C."""
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"--C {text!r}: give a number, or cv to choose one by cross-validation") from None
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write to a file, or to standard output."""
     if str(path) == "-":
-        sys.stdout.buffer.write(text)
+        sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
     else:
-        write_bytes(path, text)
+        write_bytes(path, content)
+
+
+class Reporter:
+    """Says now and then how far training is."""
+
+    def __init__(self) -> None:
+        self.last = time.perf_counter()
+
+    def __call__(self, report: IterationReport) -> None:
+        """Hear of an iteration."""
+        now = time.perf_counter()
+        if now - self.last >= REPORT_SECONDS:
+            self.last = now
+            note(
+                f"iteration {report.iteration}: {report.planes} constraints, violation {report.violation:.3f}, "
+                f"duality gap {report.gap:.4g} of {report.primal:.4g}"
+            )

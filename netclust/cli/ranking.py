@@ -14,13 +14,12 @@ import msgspec
 import numpy as np
 
 from netclust._version import __version__
-from netclust.cli.clustering import _about as about
-from netclust.cli.clustering import _number as number
-from netclust.cli.clustering import _write as write
 from netclust.cli.output import (
+    about,
     check_folders,
     check_not_input,
     check_outputs,
+    cost,
     counted,
     note,
     percent,
@@ -28,6 +27,7 @@ from netclust.cli.output import (
     result,
     say,
     table,
+    write,
     write_json,
 )
 from netclust.datasets.queries import Queries, QueryColumns, read_queries
@@ -79,7 +79,7 @@ def train_queries(
     check_outputs(output, json)
     for given in (queries, *([] if dev is None else [dev])):
         check_not_input(given, output, json)
-    settings = RankSettings(model=learn, C=1.0 if C == "cv" else number(C), epochs=epochs, search=search, seed=seed)
+    settings = RankSettings(model=learn, C=1.0 if C == "cv" else cost(C), epochs=epochs, search=search, seed=seed)
     if dev is not None and C != "cv":
         raise InputError("--dev is for choosing C and epochs: leave --C out, or --dev")
     whole = _labelled(options.read(queries), queries)

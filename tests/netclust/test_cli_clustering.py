@@ -217,11 +217,11 @@ def test_a_checkpoint_is_not_gone_on_from(
     seen: list[int] = []
     with monkeypatch.context() as patch:
         stop = lambda report: seen.append(report.iteration) or report.iteration == 3  # noqa: E731
-        patch.setattr("netclust.cli.clustering._Reporter", lambda: stop)
+        patch.setattr("netclust.cli.clustering.Reporter", lambda: stop)
         assert "stopped" in run(*train, "-o", tmp_path / "b").err
         assert state.is_file()
         seen.clear()
-        patch.setattr("netclust.cli.clustering._Reporter", lambda: lambda report: seen.append(report.iteration))
+        patch.setattr("netclust.cli.clustering.Reporter", lambda: lambda report: seen.append(report.iteration))
         again = json.loads(run(*train, "-o", tmp_path / "b").out)
     assert seen[0] == 4
     assert (again["weights"], again["iterations"]) == (whole["weights"], whole["iterations"])
