@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from netclust.container import Arrays, need
 from netclust.errors import InputError
-from netclust.learners.problem import Problem, SlackProblem, SparseProblem, Vector
+from netclust.learners.problem import Problem, SlackProblem, SparseProblem, Vector, signed_weights
 from netclust.learners.sparse_features import Change, times
 from netclust.learners.training_state import Checkpoint
 from netclust.learners.working_set import Planes, WorkingSet
@@ -253,16 +253,18 @@ class Training(Generic[X, Y, H]):
         self.caps = rule.caps(len(examples))
         self.gold = rule.group_gold(self.constraints)
         self.dimension = problem.dimension
+        self.nonnegative = signed_weights(problem)
 
     def start(self, w: Vector | None = None, planes: Planes | None = None) -> State:
         """A run that begins with planes of an earlier one (at any C), or by a look at the examples with its w."""
-        made = WorkingSet(self.dimension, self.caps)
+        made = WorkingSet(self.dimension, self.caps, self.nonnegative)
         if planes is not None and len(planes):
             for vector, loss, group in zip(planes.vectors, planes.losses, planes.group, strict=True):
                 made.add(vector, float(loss), int(group))
             made.solve()
         elif w is not None:
             made.w = np.array(w, np.float64)
+            made.w[self.nonnegative] = np.maximum(made.w[self.nonnegative], 0.0)
         minimiser = made.count > 0 or not made.w.any()
         return State(made, minimiser, made.w, best_dual=made.dual)
 
@@ -286,7 +288,7 @@ class Training(Generic[X, Y, H]):
         reports = unpack_reports(arrays, where)
         best = need(arrays, "best", np.float64, (2,), where)
         return State(
-            WorkingSet.from_arrays(arrays, self.dimension, self.caps, where),
+            WorkingSet.from_arrays(arrays, self.dimension, self.caps, where, self.nonnegative),
             minimiser=True,
             best_w=need(arrays, "best_w", np.float64, (self.dimension,), where),
             best_primal=math.inf if best[0] < 0 else float(best[0]),

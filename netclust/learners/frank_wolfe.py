@@ -42,7 +42,7 @@ from netclust.learners.cutting_plane import (
     pack_reports,
     unpack_reports,
 )
-from netclust.learners.problem import Problem, Vector
+from netclust.learners.problem import Problem, Vector, signed_weights
 from netclust.learners.sparse_features import dot, in_full
 from netclust.learners.working_set import Planes
 
@@ -84,6 +84,10 @@ class FrankWolfe:
         The fit's one plane is a one-slack plane, so that `OneSlack` can go on from it.
         """
         n, D = len(examples), problem.dimension
+        if len(signed_weights(problem)):
+            raise InputError(
+                "Frank-Wolfe does not keep weights from falling below 0: use the one-slack or n-slack learner"
+            )
         constraints = Constraints(problem, examples, "margin", np.zeros(D), jobs)
         file = checkpoint_file(self, problem, n, checkpoint, checkpoint_every)
         blocks = Blocks(np.zeros((n, D)), np.zeros(n), np.zeros(D), self.C / n)

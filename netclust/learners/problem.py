@@ -78,6 +78,20 @@ class SparseProblem(Protocol):
         """Return Phi(x, a) - Phi(x, b): a `SparseVector`, or a vector where x has dense features."""
 
 
+@runtime_checkable
+class SignedProblem(Protocol):
+    """A task some of whose weights must not be below 0: cutting-plane learners keep them so."""
+
+    @property
+    def nonnegative(self) -> NDArray[np.int64]:
+        """The places of these weights."""
+
+
+def signed_weights(problem: Any) -> NDArray[np.int64]:
+    """The places of the weights that must not be below 0; of most tasks none."""
+    return problem.nonnegative if isinstance(problem, SignedProblem) else np.zeros(0, np.int64)
+
+
 def difference(problem: Problem[X, Y, H], x: X, a: H, b: H) -> Change:
     """Phi(x, a) - Phi(x, b), in the cheapest way that the problem knows."""
     if isinstance(problem, SparseProblem):

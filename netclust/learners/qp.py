@@ -7,6 +7,9 @@ One group with cap C is the one-slack program; a group an example, with cap C/n,
 plane is scaled by its loss beforehand, so that both scalings are this one program. `value` is the dual's at the
 `alpha` that is returned, so a lower bound; `gap` is what the primal at `w = sum_t alpha_t g_t` is above it.
 
+Weights that must not be below 0 (`nonnegative`) are planes of loss 0 and without a cap, `-w_j <= 0`, in the dual. Their
+best multipliers have a closed form, so that w is `sum_t alpha_t g_t` with 0 for those that would be below it.
+
 >>> g = np.array([[1.0, 2.0]]) / 25  # one constraint of loss 100 over five items
 >>> solution = solve(g @ g.T, np.array([100.0]), np.zeros(1, np.int64), np.array([1000.0]))
 >>> w = solution.alpha @ g
@@ -29,6 +32,8 @@ __all__ = ["QpSolution", "solve"]
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Groups = NDArray[np.int64]
+Indices = NDArray[np.int64]
+NONE: Indices = np.zeros(0, np.int64)
 
 # Why clarabel (benchmarks/qp_solvers.py): a kept library, with a relative gap below 1e-11 in every program there. It is
 # not the quickest on the dual: a dense interior point method of our own is up to 8 times as quick (6 ms for 51 at 300
@@ -46,10 +51,18 @@ class QpSolution:
     gap: float
 
 
-def solve(gram: Matrix, losses: Vector, group: Groups, caps: Vector, vectors: Matrix | None = None) -> QpSolution:
+def solve(
+    gram: Matrix,
+    losses: Vector,
+    group: Groups,
+    caps: Vector,
+    vectors: Matrix | None = None,
+    nonnegative: Indices = NONE,
+) -> QpSolution:
     """Solve the program; repeated or dependent planes do no harm. `group` holds the place of every plane's cap.
 
     Where there are more than twice as many planes as dimensions and `vectors` are given, clarabel gets the primal.
+    Places of weights that must not be below 0 need `vectors`.
     """
     if not len(losses):
         return QpSolution(np.zeros(0), 0.0, 0.0)
@@ -58,15 +71,21 @@ def solve(gram: Matrix, losses: Vector, group: Groups, caps: Vector, vectors: Ma
     # Units in which multipliers and offsets are about 1: a = unit * b, value = unit * height * (value in b).
     unit, height = float(caps[used].max()), float(np.abs(losses).max()) or 1.0
     cap, ell, G = caps[used] / unit, losses / height, gram * (unit / height)
+    signed = np.zeros((len(losses), 0))  # the parts of planes that the signs of weights are about
+    if len(nonnegative):
+        if vectors is None:
+            raise ValueError("weights that must not be below 0 need the planes' vectors")
+        signed = vectors[:, nonnegative] * np.sqrt(unit / height)
     if vectors is not None and len(losses) > 2 * vectors.shape[1]:
-        alpha = _by_primal(vectors * np.sqrt(unit / height), ell, at, cap)
+        alpha = _by_primal(vectors * np.sqrt(unit / height), ell, at, cap, nonnegative)
     else:
-        alpha = _by_dual(G, ell, at, cap)
+        alpha = _by_dual(G, ell, at, cap, signed)
     alpha = np.maximum(alpha, 0.0)
     total = np.bincount(at, alpha, len(cap))
     alpha *= np.minimum(1.0, cap / np.maximum(total, cap))[at]  # rounding must not exceed a cap
-    margins = G @ alpha
-    curve = float(alpha @ margins) / 2
+    below = np.minimum(alpha @ signed, 0.0)
+    margins = G @ alpha - signed @ below
+    curve = (float(alpha @ (G @ alpha)) - float(below @ below)) / 2
     value = float(ell @ alpha) - curve
     slack = np.zeros(len(cap))
     np.maximum.at(slack, at, ell - margins)
@@ -74,24 +93,28 @@ def solve(gram: Matrix, losses: Vector, group: Groups, caps: Vector, vectors: Ma
     return QpSolution(alpha * unit, scale * value, scale * (curve + float(cap @ slack) - value))
 
 
-def _by_dual(G: Matrix, ell: Vector, group: Groups, cap: Vector) -> Vector:
-    """The alpha of the program as it stands at the top."""
+def _by_dual(G: Matrix, ell: Vector, group: Groups, cap: Vector, signed: Matrix) -> Vector:
+    """The alpha of the program as it stands at the top, with a multiplier for every weight that has a sign."""
     sparse = need("scipy.sparse", "training a structural SVM")
-    T, K = len(ell), len(cap)
-    sums = sparse.csr_array((np.ones(T), (group, np.arange(T))), shape=(K, T))
-    rows = sparse.vstack([-sparse.eye_array(T), sums], format="csc")
-    bounds = np.concatenate([np.zeros(T), cap])
-    return np.array(_clarabel(sparse.csc_array(np.triu(G)), -ell, rows, bounds).x)
+    (T, J), K = signed.shape, len(cap)
+    sums = sparse.csr_array((np.ones(T), (group, np.arange(T))), shape=(K, T + J))
+    rows = sparse.vstack([-sparse.eye_array(T + J), sums], format="csc")
+    bounds = np.concatenate([np.zeros(T + J), cap])
+    curve = np.triu(np.block([[G, signed], [signed.T, np.eye(J)]]))
+    slope = np.concatenate([-ell, np.zeros(J)])
+    return np.array(_clarabel(sparse.csc_array(curve), slope, rows, bounds).x)[:T]
 
 
-def _by_primal(vectors: Matrix, ell: Vector, group: Groups, cap: Vector) -> Vector:
+def _by_primal(vectors: Matrix, ell: Vector, group: Groups, cap: Vector, nonnegative: Indices) -> Vector:
     """The alpha as the prices of the planes in the program over w and xi."""
     sparse = need("scipy.sparse", "training a structural SVM")
-    (T, D), K = vectors.shape, len(cap)
+    (T, D), K, J = vectors.shape, len(cap), len(nonnegative)
     pick = sparse.csr_array((-np.ones(T), (np.arange(T), group)), shape=(T, K))
-    rows = sparse.block_array([[sparse.csr_array(-vectors), pick], [None, -sparse.eye_array(K)]], format="csc")
+    signs = sparse.csr_array((-np.ones(J), (np.arange(J), nonnegative)), shape=(J, D + K))
+    slack = sparse.block_array([[sparse.csr_array(-vectors), pick], [None, -sparse.eye_array(K)]])
+    rows = sparse.vstack([slack, signs], format="csc")
     curve = sparse.csc_array(sparse.diags_array(np.concatenate([np.ones(D), np.zeros(K)])))
-    solution = _clarabel(curve, np.concatenate([np.zeros(D), cap]), rows, np.concatenate([-ell, np.zeros(K)]))
+    solution = _clarabel(curve, np.concatenate([np.zeros(D), cap]), rows, np.concatenate([-ell, np.zeros(K + J)]))
     return np.array(solution.z)[:T]
 
 

@@ -1,7 +1,7 @@
 """The cutting planes of a run: vectors, losses, Gram matrix, multipliers, and how long a plane has been idle.
 
 A plane (g, l) of group k says `l - w.g <= xi_k`. The Gram matrix grows by a row a plane; the minimiser over the planes
-is `w = sum_t alpha_t g_t`.
+is `w = sum_t alpha_t g_t`, with 0 for weights that must not be below it and would be.
 
 >>> planes = WorkingSet(2, np.array([1000.0]))
 >>> planes.add(np.array([1.0, 2.0]) / 25, 100.0)
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from netclust.container import Arrays, need
 from netclust.learners.problem import Vector
-from netclust.learners.qp import solve
+from netclust.learners.qp import NONE, Indices, solve
 
 __all__ = ["Planes", "WorkingSet"]
 
@@ -52,8 +52,8 @@ class Planes:
 class WorkingSet:
     """Planes with one cap a group, and the solution over them."""
 
-    def __init__(self, dimension: int, caps: Vector) -> None:
-        self.caps = caps
+    def __init__(self, dimension: int, caps: Vector, nonnegative: Indices = NONE) -> None:
+        self.caps, self.nonnegative = caps, nonnegative
         self.count = 0
         self._vectors = np.zeros((16, dimension))
         self._gram = np.zeros((16, 16))
@@ -94,9 +94,10 @@ class WorkingSet:
 
     def solve(self) -> None:
         """The minimiser over all planes: `w`, `alpha` and the value `dual`, below which no solution can be."""
-        solution = solve(self.gram, self.losses, self.group, self.caps, self.vectors)
+        solution = solve(self.gram, self.losses, self.group, self.caps, self.vectors, self.nonnegative)
         self.alpha, self.dual = solution.alpha, solution.value
         self.w = self.alpha @ self.vectors
+        self.w[self.nonnegative] = np.maximum(self.w[self.nonnegative], 0.0)
         self.age = np.where(self.alpha <= IDLE * self.caps[self.group], self.age + 1, 0)
 
     def purge(self, after: int) -> None:
@@ -138,11 +139,13 @@ class WorkingSet:
         }
 
     @staticmethod
-    def from_arrays(arrays: Arrays, dimension: int, caps: Vector, where: str) -> WorkingSet:
+    def from_arrays(
+        arrays: Arrays, dimension: int, caps: Vector, where: str, nonnegative: Indices = NONE
+    ) -> WorkingSet:
         """The working set of a checkpoint."""
         losses = need(arrays, "losses", np.float64, (None,), where)
         T = len(losses)
-        made = WorkingSet(dimension, caps)
+        made = WorkingSet(dimension, caps, nonnegative)
         made.count, made.losses = T, losses
         room = max(16, T)
         made._vectors, made._gram = np.zeros((room, dimension)), np.zeros((room, room))
