@@ -31,12 +31,16 @@ from netclust.pairs import Vector
 from netclust.structures.partition import PairScores, Relaxed, check_scores, square
 from netclust.structures.sizes import INTERIOR_ITEMS, check_size
 
-__all__ = ["SdpRelaxed", "clarabel_solution", "relax_sdp", "sdp_certificate", "semidefinite_rows"]
+__all__ = ["InfeasibleError", "SdpRelaxed", "clarabel_solution", "relax_sdp", "sdp_certificate", "semidefinite_rows"]
 
 Matrix = NDArray[np.float64]
 STEPS = 20_000
 RELAXATION = 1.6  # over-relaxation of the steps
 CHECKED_EVERY = 25
+
+
+class InfeasibleError(NetclustError):
+    """No point satisfies the program's rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +142,8 @@ def clarabel_solution(P: Any, q: Vector, A: Any, b: Vector, cones: list[Any]) ->
     settings.verbose = False
     settings.max_threads = 1
     solution = clarabel.DefaultSolver(P, q, A, b, cones, settings).solve()
+    if "Infeasible" in str(solution.status):
+        raise InfeasibleError(f"the program has no solution: {solution.status}")
     if str(solution.status) not in ("Solved", "AlmostSolved"):
         raise NetclustError(f"the interior point method ended as {solution.status}")
     return solution

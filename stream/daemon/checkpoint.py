@@ -136,8 +136,11 @@ class CheckpointStore:
             os.close(descriptor)
         return path.stat().st_size
 
-    def load(self) -> Loaded | None:
-        """The newest checkpoint that is whole, or None; what was passed over is in `refused`, and set aside."""
+    def load(self, *, set_aside: bool = True) -> Loaded | None:
+        """The newest checkpoint that is whole, or None; what was passed over is in `refused`, and set aside.
+
+        Who only looks at a daemon's folder sets nothing aside.
+        """
         self.refused = []
         for kind, _, path in sorted(self._files(), key=lambda f: -f[1]):
             if kind != "checkpoint":
@@ -146,7 +149,8 @@ class CheckpointStore:
                 return self._read(path)
             except InputError as error:
                 self.refused.append(str(error))
-                path.rename(path.with_suffix(".corrupt"))
+                if set_aside:
+                    path.rename(path.with_suffix(".corrupt"))
         return None
 
     def _read(self, path: Path) -> Loaded:

@@ -65,8 +65,7 @@ def test_weights_are_c_times_truth_minus_the_relaxed_partition(learner):
     examples = random_examples(1, [5, 4])
     learned = learner(0.3).fit(examples)
     difference = sum(
-        pairs.weighted_sum(same_cluster(y, None) - mu)
-        for (pairs, y), mu in zip(examples, learned.together, strict=True)
+        pairs.weighted_sum(same_cluster(y, None) - mu) for (pairs, y), mu in zip(examples, learned.mu, strict=True)
     )
     assert learned.w == pytest.approx(0.3 * difference)  # (11.10)
 
@@ -75,7 +74,7 @@ def test_weights_are_c_times_truth_minus_the_relaxed_partition(learner):
 def test_slacks_are_those_of_the_relaxation_that_was_learned_through(learner):
     examples = random_examples(2, [6, 5])
     learned = learner(0.5).fit(examples)
-    for (pairs, y), mu, slack in zip(examples, learned.together, learned.slacks, strict=True):
+    for (pairs, y), mu, slack in zip(examples, learned.mu, learned.slacks, strict=True):
         same = same_cluster(y, None)
         found = LEARNERS[learner](augmented(pairs, y, learned.w))
         assert slack == pytest.approx(found.bound + same.sum() - pairs.scores(learned.w) @ same, abs=1e-4)
@@ -211,7 +210,7 @@ def test_sets_of_one_item_do_not_matter():
     alone = LpMinMax(1.0).fit(examples)
     beside = LpMinMax(1.0).fit([single, *examples, single])
     assert beside.w == pytest.approx(alone.w)
-    assert len(beside.slacks) == len(beside.together) == 3
+    assert len(beside.slacks) == len(beside.mu) == 3
     assert beside.slacks[[0, 2]].tolist() == [0.0, 0.0]
 
 
