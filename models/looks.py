@@ -68,6 +68,11 @@ TEST_SETS = {
     "aa2ccda699a31f6f766ca85c8bb2231ef97e06698e333f3f8993986d5903ff9e": "20-newsgroups",
     "4fa2d33b0aa5df04be6b2bf0b457704d2c8f345b92898666f7c025aca0352097": "LitBank",  # of the folder conll
     "957a23816df4c13056e0069fc30afbc6b56f676ba025b6c9c027fb71379e84e8": "WikiQA-test",
+    "ea38d20296b3ff7e220f477a3b802a9bcb2d768881fe6ee163efbc97ea527a42": "scene-test",
+    "4aaac102bff9669a765bf0b378602e5cc8c3b181048282e2f003117b496d552a": "yeast-test",
+    "f13d4b746b7b5c8eb484bd751d6ac463d4560dff998a93516a5c1fe35daf6c8f": "emotions-test",
+    "2f3aad54a8f54caaab4ab01246fe9dd385ba944a2633028f52747b57eac5474e": "enron-test",
+    "6be472e75a6c0b0916187f343a398011b1b26f8f0ddc682c575312ad3532f6c4": "medical-test",
 }
 
 
