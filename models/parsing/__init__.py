@@ -1,0 +1,1 @@
+"""Parsing: grammars whose weights are relative frequencies, or learned with a margin from a treebank."""

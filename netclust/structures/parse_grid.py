@@ -1,0 +1,133 @@
+"""A parse as a grid: a label or nothing for every span, a rule or nothing for every split of a span.
+
+A grid is a tree exactly if it keeps four kinds of constraints, which are linear in indicators (so that inference is a
+linear program, and learning a quadratic one):
+
+    9.1  the whole sentence has a symbol that is a root
+    9.2  a span of several words has its symbol by exactly one rule below it; one without a symbol has none
+    9.3  a span that is not the whole sentence is a part of exactly one rule above it, with its symbol; else of none
+    9.4  a word has a symbol that words have
+
+>>> from netclust.structures.syntax import Tree
+>>> tree = Tree("S", (Tree("N", word="rain"), Tree("V", word="falls")))
+>>> grammar = Grammar.of_trees([tree])
+>>> labels, splits = grid_of(grammar, grammar.derivation(tree))
+>>> broken_constraints(grammar, labels, splits)
+[]
+>>> program = tree_program(grammar, 2)
+>>> program.nodes.tolist(), program.rules.tolist(), program.rows.shape
+([[0, 1, 0], [0, 1, 2], [0, 2, 1], [1, 2, 0], [1, 2, 2]], [[0, 1, 2, 0]], (6, 6))
+>>> program.indicators(grammar.derivation(tree)).tolist()
+[1.0, 0.0, 1.0, 0.0, 1.0, 1.0]
+>>> splits[0, 1, 2] = -1
+>>> broken_constraints(grammar, labels, splits)
+['9.2', '9.3']
+
+B. Taskar, "Learning Structured Prediction Models: A Large Margin Approach", PhD thesis, Stanford University, 2004;
+section 9.1, theorem 9.1.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netclust.pairs import Vector
+from netclust.structures.grammar import END, RULE, SPLIT, START, SYMBOL, Derivation, Grammar
+
+__all__ = ["TreeProgram", "broken_constraints", "grid_of", "tree_program"]
+
+Labels = NDArray[np.int64]
+Splits = NDArray[np.int64]
+
+
+def grid_of(grammar: Grammar, h: Derivation) -> tuple[Labels, Splits]:
+    """labels[s, e] and splits[s, m, e] of a derivation, -1 where there is nothing."""
+    n = int(h[0, END])
+    labels, splits = np.full((n, n + 1), -1, np.int64), np.full((n, n + 1, n + 1), -1, np.int64)
+    labels[h[:, START], h[:, END]] = h[:, SYMBOL]
+    inner = h[h[:, SPLIT] >= 0]
+    splits[inner[:, START], inner[:, SPLIT], inner[:, END]] = inner[:, RULE]
+    return labels, splits
+
+
+def broken_constraints(grammar: Grammar, labels: Labels, splits: Splits) -> list[str]:
+    """The kinds of constraints that a grid does not keep."""
+    n = len(labels)
+    given = [
+        ("9.1", bool(np.isin(labels[0, n], grammar.roots))),
+        ("9.2", all(_below(grammar, labels, splits, s, e) for s in range(n) for e in range(s + 2, n + 1))),
+        ("9.3", all(_above(grammar, labels, splits, s, e) for s in range(n) for e in range(s + 1, n + 1) if e - s < n)),
+        ("9.4", all(np.isin(labels[s, s + 1], grammar.preterminals) for s in range(n))),
+    ]
+    return [name for name, kept in given if not kept]
+
+
+def _below(grammar: Grammar, labels: Labels, splits: Splits, s: int, e: int) -> bool:
+    """The rules below (s, e) make its symbol, and nothing else."""
+    used = [int(splits[s, m, e]) for m in range(s + 1, e) if splits[s, m, e] >= 0]
+    return [int(grammar.rules[rule, 2]) for rule in used] == [label for label in (int(labels[s, e]),) if label >= 0]
+
+
+def _above(grammar: Grammar, labels: Labels, splits: Splits, s: int, e: int) -> bool:
+    """The rules of which (s, e) is a part have its symbol there, and are one, or none where it has none."""
+    n = len(labels)
+    left = [int(splits[s, e, end]) for end in range(e + 1, n + 1) if splits[s, e, end] >= 0]
+    right = [int(splits[start, s, e]) for start in range(s) if splits[start, s, e] >= 0]
+    found = [int(grammar.rules[rule, 0]) for rule in left] + [int(grammar.rules[rule, 1]) for rule in right]
+    return found == [label for label in (int(labels[s, e]),) if label >= 0]
+
+
+@dataclass(frozen=True, eq=False)
+class TreeProgram:
+    """The trees of n words as the 0/1 points of `rows mu = sides`, mu >= 0: all its corners are trees.
+
+    For programs over short sentences (learning by a compiled program, proofs); what parses is CKY.
+    """
+
+    nodes: NDArray[np.int64]
+    """(start, end, symbol) of the first variables."""
+    rules: NDArray[np.int64]
+    """(start, split, end, rule) of the others."""
+    rows: NDArray[np.float64]
+    sides: Vector
+
+    def indicators(self, h: Derivation) -> Vector:
+        """The point of a derivation."""
+        nodes = set(map(tuple, h[:, :SPLIT].tolist()))
+        rules = {(s, m, e, r) for s, e, _, m, r in h.tolist() if r >= 0}
+        own = [tuple(node) in nodes for node in self.nodes.tolist()]
+        return np.array([*own, *(tuple(rule) in rules for rule in self.rules.tolist())], np.float64)
+
+
+def tree_program(grammar: Grammar, n: int) -> TreeProgram:
+    """The constraints as linear equations between indicators."""
+    spans = [(s, e) for s in range(n) for e in range(s + 1, n + 1)]
+    inner = np.unique(grammar.rules[:, 2]).tolist()
+
+    def symbols(s: int, e: int) -> list[int]:
+        some = grammar.preterminals.tolist() if e == s + 1 else inner
+        return [a for a in some if e - s < n or a in grammar.roots]
+
+    nodes = [(s, e, a) for s, e in spans for a in symbols(s, e)]
+    rules = [(s, m, e, r) for s, e in spans for m in range(s + 1, e) for r in range(len(grammar.rules))]
+    equal: dict[tuple[object, ...], dict[int, float]] = {("root",): {}}
+    for at, (s, e, a) in enumerate(nodes):
+        if e - s == n:
+            equal["root",][at] = 1.0  # 9.1
+        if e > s + 1:
+            equal.setdefault(("below", s, e, a), {})[at] = 1.0  # 9.2
+        if e - s < n:
+            equal.setdefault(("above", s, e, a), {})[at] = 1.0  # 9.3
+    for at, (s, m, e, r) in enumerate(rules, len(nodes)):
+        b, c, a = grammar.rules[r].tolist()
+        for key in (("below", s, e, a), ("above", s, m, b), ("above", m, e, c)):
+            equal.setdefault(key, {})[at] = -1.0
+    rows = np.zeros((len(equal), len(nodes) + len(rules)))
+    for row, terms in zip(rows, equal.values(), strict=True):
+        row[list(terms)] = list(terms.values())
+    sides = np.zeros(len(rows))
+    sides[0] = 1.0
+    return TreeProgram(np.array(nodes, np.int64), np.array(rules, np.int64).reshape(-1, 4), rows, sides)
