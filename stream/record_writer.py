@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from netclust.errors import InputError
 from netclust.stream.connections import SCHEMAS, iso_times
 from netclust.table import Table
+from netclust.text import printable
 
 __all__ = ["RecordWriter", "open_writer"]
 
@@ -117,7 +118,14 @@ class _Csv(RecordWriter):
 def _texts(column: NDArray[Any]) -> list[str]:
     if column.dtype != object:
         return [text.removesuffix(".0") for text in column.astype(str).tolist()]
-    return [f'"{text.replace(chr(34), chr(34) * 2)}"' if _QUOTED.intersection(text) else text for text in column]
+    return [_quoted(text) if _QUOTED.intersection(text) else text for text in column]
+
+
+def _quoted(text: str) -> str:
+    """A text that cannot stand in a field as it is. Readers take a line for a record, so line breaks are told."""
+    if "\n" in text or "\r" in text:
+        text = printable(text)
+    return f'"{text.replace(chr(34), chr(34) * 2)}"'
 
 
 class _JsonLines(RecordWriter):
