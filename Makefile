@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 READY   = $(VENV)/.ready
 
-.PHONY: ranking search-bench growth cluster-bench clustering console console-bench console-pictures coreference demo demo-nsl-kdd models quiet soak test test-long check docs format bench captures reproduce lock smoke clean
+.PHONY: multilabel structured ranking search-bench growth cluster-bench clustering console console-bench console-pictures coreference demo demo-nsl-kdd models quiet soak test test-long check docs format bench captures reproduce lock smoke clean
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "netclust needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..."; exit 2; }
@@ -22,9 +22,10 @@ console: $(READY)
 demo-nsl-kdd: $(READY)
 	@BIN=$(BIN) sh examples/demo-nsl-kdd.sh
 
-# A file of tests is run by one process: files start daemons, servers and network namespaces of their own.
+# A file of tests is run by one process: files start daemons, servers and network namespaces of their own. Many wait for
+# those, so there is one process more than cores.
 test: $(READY)
-	$(BIN)/python -m pytest -m 'not long' -n auto --dist loadfile
+	$(BIN)/python -m pytest -m 'not long' -n $$(( $$($(BIN)/python -c 'import os; print(os.cpu_count() or 1)') + 1 )) --dist loadfile
 
 test-long: $(READY)
 	NETCLUST_LONG=1 $(BIN)/python -m pytest
@@ -125,6 +126,24 @@ coreference: $(READY)
 ranking: $(READY)
 	$(BIN)/netclust reproduce wikiqa '$(SHARED)/wikiqa' --json benchmarks/results/wikiqa.json
 	$(BIN)/python benchmarks/ranking.py
+
+# Multi-label models, and what approximate inference does to training (an hour or so); what searches cost.
+multilabel: $(READY)
+	$(BIN)/python benchmarks/binary_networks.py
+	$(BIN)/python benchmarks/multilabel.py
+	$(BIN)/netclust reproduce approximate-inference '$(SHARED)/multilabel' \
+	  --json benchmarks/results/approximate-inference.json --plots docs/pictures
+
+# Max-margin models of chains, attractive networks, matchings and grammars, and what they do for the detector (an hour).
+structured: $(READY)
+	$(BIN)/python benchmarks/letter_chains.py
+	$(BIN)/python benchmarks/host_sequences.py
+	$(BIN)/python benchmarks/scenes.py
+	$(BIN)/python benchmarks/verdict_smoothing.py
+	$(BIN)/python benchmarks/matching.py
+	$(BIN)/python benchmarks/cluster_tracking.py
+	$(BIN)/python benchmarks/parsing.py
+	$(BIN)/python benchmarks/parsing_likelihood.py
 
 # The newest Python here besides $(PYTHON): install, run the demo's path and the quick tests.
 smoke:

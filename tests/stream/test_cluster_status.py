@@ -36,6 +36,12 @@ def status_of(cluster: ClusterProcess) -> ClusterStatus:
     return cluster_status(config, config.cluster)
 
 
+# Of the whole story one broker is enough each time: what a bus says of its lanes is test_bus_conformance.py's.
+@pytest.mark.parametrize(
+    "broker",
+    ["redis", pytest.param("nats", marks=pytest.mark.long), pytest.param("kafka", marks=pytest.mark.long)],
+    indirect=True,
+)
 def test_what_waits_and_how_far_shards_are(broker: Any, sent: list[Outgoing], tmp_path: Path) -> None:
     half = len(sent) // 2
     with ClusterProcess(tmp_path / "c", broker.url) as cluster:
