@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from netclust.models.rank_model import RankModel, train_ranking
     from netclust.models.ranking import RankSettings
     from netclust.models.shipped import load_shipped
+    from netclust.models.structured_model import StructuredModel
     from netclust.models.text_pairs import TextFeatures, TextPairs
     from netclust.pairs import ComputedPairs, PairFeatures, StackedPairs, StoredPairs
     from netclust.ranking_metrics import measure_rankings
@@ -95,6 +96,7 @@ _HOMES = {
     "models.rank_model": ("RankModel", "train_ranking"),
     "models.ranking": ("RankSettings",),
     "models.shipped": ("load_shipped",),
+    "models.structured_model": ("StructuredModel",),
     "models.text_pairs": ("TextFeatures", "TextPairs"),
     "pairs": ("ComputedPairs", "PairFeatures", "StackedPairs", "StoredPairs"),
     "ranking_metrics": ("measure_rankings",),
@@ -158,6 +160,7 @@ __all__ = [
     "StackedPairs",
     "Store",
     "StoredPairs",
+    "StructuredModel",
     "Table",
     "TextFeatures",
     "TextPairs",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -471,6 +472,9 @@ def info(
     run(model, json, top)
 
 
-# The commands of daemon, cluster, clustering, coreference, growth stand in files of their own, and hang on to this one.
-from netclust.cli import cluster_app, clustering_app, coreference_app, daemon_app, growth_app  # noqa: E402, F401
-from netclust.cli import ranking_app as _ranking_app  # noqa: E402, F401
+# The other commands stand in files of their own, and hang on to this one.
+for _name in (
+    "daemon", "cluster", "growth", "clustering", "coreference", "ranking", "multilabel", "approximate", "chains",
+    "attractive", "matching", "tracking", "grammar",
+):  # fmt: skip
+    importlib.import_module(f"netclust.cli.{_name}_app")
