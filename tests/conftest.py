@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -53,10 +54,24 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.loadscopereorder = False
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the slow files first; within a file, and among the others, nothing changes."""
+    """Put the slow files first, and what needs the shared corpora into its tier."""
+    for item in items:
+        if "data_folder" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.peers)
     place = {name: number for number, name in enumerate(SLOW_FIRST)}
     items.sort(key=lambda item: place.get(item.path.name, len(place)))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List what was left out for want of which tool, counted by reason, and how to get it."""
+    skipped = terminalreporter.stats.get("skipped", ())
+    reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in skipped)
+    if reasons:
+        terminalreporter.section("left out", sep="-")
+        for reason, count in sorted(reasons.items(), key=lambda found: (-found[1], found[0])):
+            terminalreporter.write_line(f"{count:5} {'test' if count == 1 else 'tests'}: {reason}")
 
 
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:

@@ -10,6 +10,8 @@ import pytest
 
 from netclust.cli import main
 
+pytestmark = pytest.mark.docs
+
 GUIDE = Path(__file__).parent.parent / "docs" / "chains.md"
 
 

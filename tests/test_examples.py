@@ -16,6 +16,8 @@ from netclust.models.params import TrainParams
 from netclust.schema import load_schema, parse_schema
 from netclust.stream.store import Store
 
+pytestmark = pytest.mark.docs
+
 ROOT = Path(__file__).parent.parent
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import lzma
-import shutil
 import struct
 import subprocess
 from collections import defaultdict
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from needed import need_module, need_program
 
 from netclust.cli import main
 from netclust.datasets.capture_simulator import HELD_BACK, KNOWN, LABEL_HEADER, NOTICE, simulate_capture
@@ -125,7 +125,7 @@ def test_a_frame_has_a_wrong_length_or_checksum(made: Made) -> None:
 
 
 def test_scapy_rebuilds_a_packet_to_other_bytes(made: Made) -> None:
-    pytest.importorskip("scapy", reason="scapy (extra live-portable) is what packets are checked with")
+    need_module("scapy")
     from scapy.layers.inet import ICMP, IP, TCP, UDP
     from scapy.layers.inet6 import IPv6
     from scapy.layers.l2 import Ether
@@ -148,10 +148,9 @@ def test_scapy_rebuilds_a_packet_to_other_bytes(made: Made) -> None:
     assert seen == {"IP", "TCP", "UDP", "ICMP"}
 
 
+@pytest.mark.peers
 def test_tshark_finds_a_malformed_packet(made: Made) -> None:
-    tshark = shutil.which("tshark")
-    if tshark is None:
-        pytest.skip("tshark is not installed")
+    tshark = need_program("tshark")
     bad = ("ip.checksum.status==0", "tcp.checksum.status==0", "udp.checksum.status==0", "icmp.checksum.status==0")
     command = [tshark, "-r", str(made.path), "-Y", " || ".join(("_ws.malformed", *bad)), "-T", "fields"]
     command += ["-e", "frame.number", "-e", "_ws.col.Protocol", "-e", "_ws.col.Info"]

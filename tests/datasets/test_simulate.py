@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from needed import need_module
 from numpy.typing import NDArray
 
 from netclust.datasets.profiles import ATTACKS, BENIGN, CATEGORIES, HELD_BACK, KNOWN, PROFILES
@@ -267,7 +268,7 @@ def test_it_says_that_it_is_synthetic() -> None:
 
 
 def test_learnable_but_not_trivial(today: Simulated) -> None:
-    tree = pytest.importorskip("sklearn.tree")
+    tree = need_module("sklearn.tree")
     tomorrow = simulate(20_000, day=1)
     symbols = {a.name: np.unique(today.columns[a.name]) for a in KDD.features if a.kind == "symbolic"}
 

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
+from needed import need_module
 
 from netclust.stream.cluster.worker import check_cluster
 from netclust.stream.daemon.config import load_config, parse_config
@@ -26,7 +26,7 @@ def manifests() -> dict[str, dict[str, Any]]:
 
 
 def test_sensor_and_engine_agree() -> None:
-    pytest.importorskip("redis")
+    need_module("redis")
     config = load_config(DEPLOY / "cluster" / "cluster.toml")
     cluster, _ = check_cluster(config, "cluster.toml")
     sensor = load_config(DEPLOY / "cluster" / "sensor.toml")
@@ -60,7 +60,7 @@ def test_compose_mounts_what_there_is_and_opens_nothing() -> None:
 
 
 def test_the_manifest_s_configuration_starts() -> None:
-    pytest.importorskip("nats")
+    need_module("nats")
     found = manifests()
     cluster, _ = check_cluster(parse_config(found["ConfigMap"]["data"]["netclust.toml"]), "manifest")
     pod = found["StatefulSet"]["spec"]["template"]

@@ -97,6 +97,7 @@ def test_promtool_accepts_configuration_and_rules() -> None:
     run_tool("promtool", "check", "config", DEPLOY / "prometheus" / "prometheus.yml")
 
 
+@pytest.mark.system
 def test_every_rule_fires_when_it_should_and_not_before() -> None:
     run_tool("promtool", "test", "rules", "netclust.test.yml", cwd=RULES.parent)
     tested = {group["name"] for group in yaml.safe_load((RULES.parent / "netclust.test.yml").read_text())["tests"]}

@@ -13,6 +13,8 @@ from deploy_tools import run_tool
 
 from netclust.stream.daemon.config import Config, load_config
 
+pytestmark = pytest.mark.system
+
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 UNIT = DEPLOY / "systemd" / "netclust.service"

@@ -42,6 +42,7 @@ def test_published_numbers_that_contradict_each_other() -> None:
     assert set(DEFAULT) == set(BASELINE) == set(TRAINED)
 
 
+@pytest.mark.peers
 def test_rows_of_the_lab_are_missing(lab: Lab) -> None:
     rows = {(row.name, row.setting): row for row in lab.rows()}
     assert len(rows) == 2 * (5 * 5 + 2) + 1  # synth1 without and with a constant

@@ -157,6 +157,7 @@ def test_templates_and_code_of_the_guide_are_none() -> None:
     assert names["best_labels"](names["network"]).tolist() == [1, 1, 1]
 
 
+@pytest.mark.docs
 def test_the_commands_of_the_guide_do_not_run(run: Any, tmp_path, monkeypatch) -> None:
     """Those of the detector's part, on shorter days."""
     monkeypatch.chdir(tmp_path)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from needed import need_module
 
 from netclust.datasets.capture_simulator import simulate_capture
 from netclust.models import capture_table
@@ -19,6 +20,8 @@ from netclust.schema import load_schema
 from netclust.stream.capture_labels import load_labels, parse_labels
 from netclust.stream.capture_reader import CaptureReader
 from netclust.table import concat_tables
+
+pytestmark = pytest.mark.peers
 
 LABELS = """file,protocol,label
 scan.pcap,arp,probe
@@ -121,7 +124,7 @@ def test_a_bad_call_is_not_refused(run: Any, folder: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize("name", [*RIVALS])
 def test_a_rival_cannot_be_run(name: str, folder: Path) -> None:
     library = {"half-space trees": "river", "KitNet": "pysad", "isolation forest": "sklearn"}[name]
-    pytest.importorskip(library, reason=f"{library} (extra bench) is not installed")
+    need_module(library)
     warm = concat_tables(list(CaptureReader([folder / "quiet.pcap"], load_schema("flow"))))
     scores = make_rival(name, concat_tables([warm] * 3), 0).score(warm)
     assert scores.shape == (len(warm),)

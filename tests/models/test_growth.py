@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from needed import need_module
 
 from netclust.datasets.simulate import HELD_BACK, KNOWN, simulate
 from netclust.errors import InputError
@@ -27,7 +28,7 @@ def today() -> Table:
 
 
 def test_a_window_beyond_the_stream_differs_from_everything_seen(past: Table, today: Table, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
+    need_module("matplotlib")
     ticks: list[tuple[int, int]] = []
     rows = windows.run_windows(
         past, today, windows=(100, 3000, None), draws=2, params=ROUGH, published=True,
@@ -42,7 +43,7 @@ def test_a_window_beyond_the_stream_differs_from_everything_seen(past: Table, to
 
 
 def test_a_row_costs_more_than_its_budget(past: Table, today: Table, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
+    need_module("matplotlib")
     rows = label_economy.run_economy(past, today, budgets=(0.01, 0.03), draws=2, presets=BOTH)
     assert [row.name for row in rows] == [
         "no labels", *["new clusters, plain"] * 2,

@@ -16,6 +16,8 @@ from netclust.models.params import TrainParams
 from netclust.schema import load_schema
 from netclust.table import Table
 
+pytestmark = pytest.mark.peers
+
 LONG = bool(os.environ.get("NETCLUST_LONG"))
 
 # accuracy, detection rate, false-positive rate in percent: TR, then TE_gold at d = 100.

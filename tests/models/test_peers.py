@@ -18,6 +18,8 @@ from netclust.metrics import auc
 from netclust.models.peers import PEERS, PeerRun, anomalies, run_peer, unary_features
 from netclust.table import Table
 
+pytestmark = pytest.mark.peers
+
 ONLINE = [name for name, peer in PEERS.items() if peer.setting == "late labels"]
 OFFLINE = [name for name in PEERS if name not in ONLINE]
 DELAY = 30

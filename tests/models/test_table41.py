@@ -81,6 +81,7 @@ def pairs(results: Results) -> list[Paired]:
 # Rows
 
 
+@pytest.mark.peers
 def test_a_row_is_missing(results: Results) -> None:
     wanted = {("one", PUBLISHED_METHOD, setting) for setting in LSP}
     wanted |= {("one", name, setting) for name in (NETCLUST, UNLEARNED) for setting in [*LSP, *MORE]}

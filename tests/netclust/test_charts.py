@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from needed import need_module
 from parse_twins import every_tree, made_grammar, made_scores, node_scores, plain_viterbi
 
 from netclust.errors import InputError
@@ -180,7 +181,7 @@ def test_a_grid_with_one_change_is_no_tree() -> None:
 
 def test_cky_is_the_optimum_of_the_linear_program() -> None:
     """Indicators of symbols and rules under 9.1 to 9.4: every corner is a tree, so the program's optimum is CKY's."""
-    linprog = pytest.importorskip("scipy.optimize").linprog
+    linprog = need_module("scipy.optimize").linprog
     for seed in range(8):
         rng = np.random.default_rng([seed, 7])
         grammar, n = made_grammar(rng, 4, 16), 4

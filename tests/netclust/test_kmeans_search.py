@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from needed import need_module
 
 from netclust.errors import InputError
 from netclust.kernels.kmeans import climb
@@ -157,7 +158,7 @@ def test_kernel_k_means_identity_of_squared_distances_and_objective():
 
 
 def test_search_agrees_with_k_means_of_scikit_learn_where_that_is_the_problem():
-    cluster = pytest.importorskip("sklearn.cluster")
+    cluster = need_module("sklearn.cluster")
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(c, 1.0, (20, 3)) for c in (-4, 0, 4)])
     z = iterative(X @ X.T, 3, restarts=5)

@@ -36,6 +36,7 @@ tables = st.integers(1, 12).flatmap(
 )
 
 
+@pytest.mark.peers
 @given(tables)
 def test_scikit_learn_measures_otherwise(given: tuple[np.ndarray, np.ndarray]) -> None:
     Y, found = given

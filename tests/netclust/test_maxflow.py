@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from needed import need_module
 
 from netclust.errors import InputError
 from netclust.structures.maxflow import MinCut
@@ -66,7 +67,7 @@ def test_value_and_side_are_those_of_the_twin_and_of_the_best_cut(nodes: int, co
 
 
 def test_large_graphs_have_the_value_that_scipy_finds() -> None:
-    sparse, graph = pytest.importorskip("scipy.sparse"), pytest.importorskip("scipy.sparse.csgraph")
+    sparse, graph = need_module("scipy.sparse"), need_module("scipy.sparse.csgraph")
     for seed in range(5):
         tail, head, there, _ = edges(400, 3000, seed, top=1000)
         matrix = sparse.csr_matrix((there.astype(np.int32), (tail, head)), shape=(400, 400))

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.docs
+
 importlib.import_module("netclust.cli.multilabel_app")
 
 GUIDE = Path(__file__).resolve().parent.parent.parent / "docs" / "multilabel.md"

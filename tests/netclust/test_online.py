@@ -151,6 +151,7 @@ class _Cards:
             yield x | {"Amount": rng.random() * 100}, int(bad)
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("model", [LinkDetector(), LinkDetector(use_labels=True), LinkClusterer()], ids=str)
 def test_river_has_something_to_complain_about(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets, "CreditCard", datasets.Shuttle)  # which river would fetch; this one it brings along

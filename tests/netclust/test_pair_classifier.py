@@ -9,6 +9,7 @@ import pytest
 from hashed_cases import dense_psi, random_pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from needed import need_module
 
 from netclust.errors import InputError
 from netclust.hashed_pairs import HashedPairs
@@ -30,7 +31,7 @@ def in_one_table(data):
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("C", [0.01, 0.3, 5.0])
 def test_the_objective_is_that_of_sklearn(loss, C):
-    svm = pytest.importorskip("sklearn.svm", reason="scikit-learn (extra offline) is what is compared with")
+    svm = need_module("sklearn.svm")
     data = examples()
     psi, signs = in_one_table(data)
     model = svm.LinearSVC(C=C, loss=loss, dual=True, fit_intercept=False, tol=1e-8, max_iter=100_000, random_state=0)

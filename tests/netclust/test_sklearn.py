@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from netclust.sklearn import LinkClassifier, LinkNovelty
 
 
+@pytest.mark.peers
 @parametrize_with_checks([LinkClassifier(), LinkClassifier(learner="lsp", epochs=2), LinkNovelty()])
 def test_scikit_learn_has_something_to_complain_about(estimator: Any, check: Any) -> None:
     check(estimator)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from chain_twins import joint, labellings, max_entropy, scores_of
+from needed import need_module
 
 from netclust.errors import InputError
 from netclust.kernels import chains as kernels
@@ -165,7 +166,7 @@ def test_a_kernel_is_the_features_that_it_stands_for(transitions: bool) -> None:
 
 
 def test_without_transitions_it_is_a_multi_class_svm() -> None:
-    linear = pytest.importorskip("sklearn.svm").LinearSVC
+    linear = need_module("sklearn.svm").LinearSVC
     given = examples(15, seed=7)
     x, y = np.concatenate([x for x, _ in given]), np.concatenate([y for _, y in given])
     problem = ChainProblem(3, 4, transitions=False)

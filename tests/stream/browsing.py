@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import pytest
+from needed import need_module, need_program
 
 ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -19,10 +18,8 @@ ARGUMENTS = [
 @contextmanager
 def browser() -> Iterator[Any]:
     """Chromium, driven by Playwright; the test skips where either is missing."""
-    found = shutil.which("chromium")
-    if found is None:
-        pytest.skip("no chromium (Debian's package of that name) to look at the console with")
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright (extra dev) drives the browser")
+    found = need_program("chromium")
+    playwright = need_module("playwright.sync_api")
     with playwright.sync_playwright() as driver:
         opened = driver.chromium.launch(executable_path=found, args=ARGUMENTS)
         try:

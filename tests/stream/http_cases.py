@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
+from needed import need_program
 
 from netclust.stream.console.view import View
 from netclust.stream.store import Store
@@ -47,8 +46,7 @@ class FakeControl:
 
 def certificate(folder: Path, name: str = "tls") -> tuple[Path, Path]:
     """A certificate for 127.0.0.1 that signs itself, and its key."""
-    if shutil.which("openssl") is None:
-        pytest.skip("no openssl to make a certificate")
+    need_program("openssl")
     cert, key = folder / f"{name}.pem", folder / f"{name}.key"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",

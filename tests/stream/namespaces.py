@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import itertools
 import os
-import shutil
 import socket
 import subprocess
 import threading
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from needed import need_program, need_root
 
 Result = TypeVar("Result")
 _CLONE_NEWNET = 0x40000000
@@ -96,10 +96,8 @@ def joined() -> Iterator[Link]:
 
 def joined_or_skip() -> Iterator[Link]:
     """The pair as a fixture, skipped with the reason where it cannot be made."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root to make network namespaces")
-    if shutil.which("ip") is None:
-        pytest.skip("needs `ip` (iproute2)")
+    need_root("to make network namespaces")
+    need_program("ip")
     pair = joined()
     try:
         link = pair.__enter__()

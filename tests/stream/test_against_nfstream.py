@@ -17,13 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from needed import need_module
 from packet_paths import followed, names_of_captures, whole
 
 from netclust.kernels import decode
 from netclust.stream.connections import addresses, endpoints
 from netclust.stream.flow_table import FlowTimeouts
 
-pytest.importorskip("nfstream", reason="nfstream is not installed (extra `bench`)")
+pytestmark = pytest.mark.peers
+
+need_module("nfstream")
 
 IDLE, ACTIVE = 60, 300
 MATCHED = FlowTimeouts(idle=IDLE, active=ACTIVE, attempt=1e9, close=1e9, step=1e9)

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 from packet_paths import followed, names_of_captures, whole
-from tshark_tables import Dissection, Row, dissect, is_there, shown
+from tshark_tables import Dissection, Row, dissect, shown
 
 from netclust.kernels import decode
 from netclust.stream.connections import addresses, endpoints
 
-pytestmark = pytest.mark.skipif(not is_there(), reason="tshark is not installed")
+pytestmark = pytest.mark.peers
 
 UNFINISHED = "tshark begins a stream at a SYN with another number, we only where the connection before it is over"
 SAME_NUMBER = "tshark begins a stream at a SYN behind a FIN or a reset, we only where its number is another one"

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 import pytest
 from brokers import PATIENCE, Broker, nats_broker, patiently, redis_broker, running
+from needed import need_module
 
 from netclust.errors import InputError
 from netclust.stream.bus.base import BusError, Incoming, LaneReader, LaneWriter, Outgoing
 from netclust.stream.bus.factory import UNDIVIDED, open_reader, open_writer
 
-KINDS = ("memory", "redis", "nats", "kafka")
+KINDS = ("memory", *(pytest.param(kind, marks=pytest.mark.system) for kind in ("redis", "nats", "kafka")))
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -163,6 +164,7 @@ def killed(request: pytest.FixtureRequest, tmp_path: Path, opened: Any) -> Itera
         yield Killed(broker, writer, reader, found[-1].position)
 
 
+@pytest.mark.system
 def test_a_broker_that_was_killed_is_reached_again(killed: Killed) -> None:
     broker, writer, reader, position = killed
     with pytest.raises(BusError):
@@ -176,6 +178,7 @@ def test_a_broker_that_was_killed_is_reached_again(killed: Killed) -> None:
     assert patiently(lambda: writer.last(0)) == 7
 
 
+@pytest.mark.system
 def test_a_reader_goes_on_by_itself(killed: Killed) -> None:
     """Without being opened again: a later call works."""
     killed.broker.start()
@@ -187,11 +190,12 @@ def test_a_reader_goes_on_by_itself(killed: Killed) -> None:
     assert [m.number for m in found] == [4, 5]
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     "url", ["redis://127.0.0.1:{port}/t", "nats://127.0.0.1:{port}/t", "kafka://127.0.0.1:{port}/t"]
 )
 def test_where_nobody_listens(url: str, tmp_path: Path) -> None:
-    pytest.importorskip({"nats": "nats", "redis": "redis", "kafka": "confluent_kafka"}[url.partition(":")[0]])
+    need_module({"nats": "nats", "redis": "redis", "kafka": "confluent_kafka"}[url.partition(":")[0]])
     where = url.format(port=Broker("", [], tmp_path).port) + "?timeout=1"
     reader, writer = open_reader(where, 0), open_writer(where, 1)
     for call in (lambda: reader.open(None), lambda: reader.waiting(None), writer.open):
@@ -201,6 +205,7 @@ def test_where_nobody_listens(url: str, tmp_path: Path) -> None:
     writer.close()
 
 
+@pytest.mark.system
 def test_redis_tells_what_it_has_forgotten(tmp_path: Path, opened: Any) -> None:
     with redis_broker(tmp_path) as broker:
         url = broker.url("t") + "&maxlen=1"
@@ -214,6 +219,7 @@ def test_redis_tells_what_it_has_forgotten(tmp_path: Path, opened: Any) -> None:
         assert [m.number for m in taken(reader, 1)] == [8]
 
 
+@pytest.mark.system
 def test_redis_numbered_and_not_do_not_mix(tmp_path: Path, opened: Any) -> None:
     with redis_broker(tmp_path) as broker:
         writer = opened(open_writer(broker.url("t"), 1))
@@ -222,8 +228,9 @@ def test_redis_numbered_and_not_do_not_mix(tmp_path: Path, opened: Any) -> None:
             writer.send([Outgoing(0, 1, b"numbered")])
 
 
+@pytest.mark.system
 def test_redis_lists_are_not_streams(tmp_path: Path) -> None:
-    redis = pytest.importorskip("redis")
+    redis = need_module("redis")
     with redis_broker(tmp_path) as broker:
         with redis.Redis(port=broker.port) as client:
             client.lpush("eve", "a line")
@@ -231,6 +238,7 @@ def test_redis_lists_are_not_streams(tmp_path: Path) -> None:
             open_reader(broker.url("eve"), UNDIVIDED).open(None)
 
 
+@pytest.mark.system
 def test_nats_is_asked_and_makes_no_stream(tmp_path: Path) -> None:
     with nats_broker(tmp_path) as broker:
         for _ in range(2):
@@ -238,6 +246,7 @@ def test_nats_is_asked_and_makes_no_stream(tmp_path: Path) -> None:
                 open_reader(broker.url("t"), 0).waiting(None)
 
 
+@pytest.mark.system
 def test_nats_refuses_what_is_too_large(tmp_path: Path, opened: Any) -> None:
     with nats_broker(tmp_path) as broker:
         writer = opened(open_writer(broker.url("t"), 1))
@@ -246,6 +255,7 @@ def test_nats_refuses_what_is_too_large(tmp_path: Path, opened: Any) -> None:
         writer.send([Outgoing(0, 0, b"small")])
 
 
+@pytest.mark.system
 def test_nats_without_jetstream_says_how_to_start_it(tmp_path: Path) -> None:
     plain = nats_broker(tmp_path)
     plain._words.remove("-js")

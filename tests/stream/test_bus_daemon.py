@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 from brokers import Broker, nats_broker, redis_broker
 from daemon_cases import Settled, append, cli, each_once, followed
+from needed import need_module
 
 from netclust.datasets.simulate import simulate
 from netclust.schema import load_schema
 from netclust.stream.bus.base import Outgoing
 from netclust.stream.bus.factory import UNDIVIDED, open_reader, open_writer
 from netclust.stream.bus.record_messages import RecordMessage, pack_records, unpack_message
+
+pytestmark = pytest.mark.system
 
 EVE = (
     '{{"timestamp":"2026-01-02T03:04:{0:02d}.0+0000","flow_id":{1},"event_type":"flow","src_ip":"10.0.0.{2}",'
@@ -31,7 +34,7 @@ def eve_lines(begin: int, end: int) -> list[bytes]:
 
 def suricata_writes(broker: Broker, lines: list[bytes]) -> None:
     """As Suricata does in stream mode: the line in a field `eve`."""
-    redis = pytest.importorskip("redis")
+    redis = need_module("redis")
     with redis.Redis(port=broker.port) as client:
         pipe = client.pipeline(transaction=False)
         for line in lines:

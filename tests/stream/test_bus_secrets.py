@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from brokers import Broker, nats_broker, redis_broker
+from needed import need_program
 
 from netclust.stream.bus.base import BusError, Outgoing
 from netclust.stream.bus.factory import open_reader, open_writer
+
+pytestmark = pytest.mark.system
 
 SECRET = "a-long-secret"  # noqa: S105
 
@@ -25,8 +27,7 @@ def password(tmp_path: Path) -> Path:
 @pytest.fixture
 def certificate(tmp_path: Path) -> tuple[Path, Path]:
     """A certificate of 127.0.0.1 that vouches for itself, and its key."""
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl is not installed")
+    need_program("openssl")
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
     words += ["-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", str(key), "-out", str(cert)]

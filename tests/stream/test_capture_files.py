@@ -43,6 +43,7 @@ from capture_bytes import (
 )
 from hypothesis import example, given
 from hypothesis import strategies as st
+from needed import need_module
 
 from netclust.errors import InputError
 from netclust.kernels import capture_index
@@ -100,7 +101,7 @@ def test_real_captures_differ_from_a_plain_reader(data_folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["attack/ndpi_synscan.pcap", "attack/chrissanders_synscan.pcapng"])
 def test_real_captures_differ_from_scapy(data_folder: Path, name: str) -> None:
-    utils = pytest.importorskip("scapy.utils", reason="scapy is what the reader is compared with")
+    utils = need_module("scapy.utils")
     path = data_folder / "pcap" / name
     found = packets(CaptureFile(path))
     with utils.RawPcapReader(str(path)) as reader:

@@ -9,6 +9,7 @@ import pytest
 from capture_bytes import SECOND, START, Packet, packets, pcap, pcapng, read_pcap, read_pcapng, some
 from hypothesis import given
 from hypothesis import strategies as st
+from needed import need_module
 
 from netclust.errors import InputError
 from netclust.stream import capture_writer
@@ -81,7 +82,7 @@ def test_real_captures_change_when_they_are_rewritten(data_folder: Path, tmp_pat
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_others_cannot_read_what_is_written(tmp_path: Path, form: Any) -> None:
-    utils = pytest.importorskip("scapy.utils", reason="scapy reads what was written")
+    utils = need_module("scapy.utils")
     sent = some(40)
     write_capture(tmp_path / "out", CaptureFile(save(tmp_path, pcap(sent))), format=form)
     with utils.RawPcapReader(str(tmp_path / "out")) as reader:

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from exchanges import block, handshake, tcp, udp
+from needed import need_module
 
 from netclust.datasets.capture_simulator import simulate_capture
 from netclust.datasets.records import read_table
@@ -82,7 +83,7 @@ def test_written_records_are_read_back_differently(run: Any, hour: Path, tmp_pat
 
 
 def test_json_lines_and_parquet_hold_something_else(run: Any, small: Path, tmp_path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    parquet = need_module("pyarrow.parquet")
     for name in ("r.csv", "r.jsonl", "r.parquet"):
         assert run("flows", small, "-o", tmp_path / name)[0] == 0
     rows = list(csv.DictReader(io.StringIO((tmp_path / "r.csv").read_text())))
@@ -288,7 +289,7 @@ def test_nothing_to_write_makes_a_broken_file(run: Any, tmp_path: Path, name: st
     if name.endswith("csv"):
         assert (tmp_path / name).read_text().startswith("time,uid,")
     elif name.endswith("parquet"):
-        parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+        parquet = need_module("pyarrow.parquet")
         assert parquet.read_table(tmp_path / name).num_rows == 0
 
 

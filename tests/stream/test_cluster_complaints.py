@@ -27,6 +27,8 @@ from netclust.stream.cluster.shard import Shard
 from netclust.stream.daemon.config import ClusterConfig
 from netclust.stream.daemon.logs import Log
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture(scope="module")
 def sent(tmp_path_factory: pytest.TempPathFactory) -> list[Outgoing]:

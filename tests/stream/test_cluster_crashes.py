@@ -15,6 +15,8 @@ import pytest
 from brokers import redis_broker
 from cluster_cases import PARTITIONS, ClusterProcess
 
+pytestmark = pytest.mark.system
+
 WORKERS = (2, 1, 4)
 
 

@@ -24,6 +24,8 @@ from netclust.stream.cluster.placement import lane_keys, sip_hash
 from netclust.stream.cluster.recovery import lock, prepare
 from netclust.stream.daemon.config import ClusterConfig, Config, parse_config
 
+pytestmark = pytest.mark.system
+
 TOPICS = ("input", "verdicts", "events", "campaigns")
 
 

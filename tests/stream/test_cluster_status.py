@@ -20,6 +20,8 @@ from netclust.stream.cluster.recovery import prepare
 from netclust.stream.cluster.status import ClusterStatus, cluster_status, plain_state
 from netclust.stream.daemon.config import ClusterConfig, Config, load_config, parse_config
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture(scope="module")
 def sent(tmp_path_factory: pytest.TempPathFactory) -> list[Outgoing]:

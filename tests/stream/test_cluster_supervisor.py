@@ -16,6 +16,8 @@ from cluster_cases import ClusterProcess
 
 from netclust.stream.cluster.supervisor import free_ports
 
+pytestmark = pytest.mark.system
+
 
 @pytest.mark.parametrize("late", [0, 1])
 def test_a_stop_does_not_wait_for_a_worker_that_never_began(late: int, tmp_path: Path) -> None:

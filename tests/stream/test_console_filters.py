@@ -6,7 +6,6 @@ import csv
 import ipaddress
 import os
 import re
-import shutil
 import subprocess
 from collections import defaultdict
 from functools import cache
@@ -21,6 +20,7 @@ from capture_bytes import Packet
 from conn_logs import ZEEK_HEADER, loggable, zeek_tsv
 from hypothesis import given
 from hypothesis import strategies as st
+from needed import need_module, need_program
 from numpy.typing import NDArray
 from packet_paths import decoded, followed, frames_of, whole
 
@@ -46,13 +46,6 @@ ALLOWED = re.compile(r"[A-Za-z0-9 .:_=&|()<>]*")
 ALLOWED_AWK = re.compile(r"|awk -F'\\t' '[A-Za-z0-9 .:=&|()<>$+\"]*' conn\.log")
 Key = tuple[str, frozenset[tuple[str, int]]]
 LONG = bool(os.environ.get("NETCLUST_LONG"))
-
-
-def tool(name: str) -> str:
-    found = shutil.which(name)
-    if found is None:
-        pytest.skip(f"needs {name}")
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -149,21 +142,21 @@ def packets_of(path: Path, chosen: list[int]) -> list[int]:
 def by_tcpdump(path: Path, bpf: str, folder: Path) -> list[int]:
     """Numbers of the packets that it takes."""
     out = folder / "taken.pcap"
-    command = [tool("tcpdump"), "-n", "-r", str(path), "-w", str(out), bpf]
+    command = [need_program("tcpdump"), "-n", "-r", str(path), "-w", str(out), bpf]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     left = iter(enumerate(frames(path)))
     return [next(number for number, packet in left if packet == taken) for taken in frames_of(out)]
 
 
 def by_tshark(path: Path, wireshark: str) -> list[int]:
-    command = [tool("tshark"), "-n", "-r", str(path), "-Y", wireshark, "-T", "fields", "-e", "frame.number"]
+    command = [need_program("tshark"), "-n", "-r", str(path), "-Y", wireshark, "-T", "fields", "-e", "frame.number"]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
     return [int(line) - 1 for line in done.stdout.split()]
 
 
 def by_awk(records: NDArray[Any], line: str, folder: Path) -> list[int]:
     """Numbers of the records in a conn.log that the shell's line prints."""
-    tool("awk")
+    need_program("awk")
     (folder / "conn.log").write_text(ZEEK_HEADER + "".join(zeek_tsv(records)) + "#close\t2026-01-02-03-04-05\n")
     done = subprocess.run(["sh", "-c", line], check=True, capture_output=True, text=True, timeout=60, cwd=folder)
     return [int(row.split("\t")[1].removeprefix("C")) for row in done.stdout.splitlines()]
@@ -178,6 +171,7 @@ def counts(*values: object) -> list[Count]:
     return [Count(str(value), 1) for value in values]
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("six", [False, True])
 @pytest.mark.parametrize("label", [*ALONE, "normal"])
 def test_packets_of_an_alert_are_not_found_or_others_are(capture: Path, tmp_path: Path, label: str, six: bool) -> None:
@@ -189,6 +183,7 @@ def test_packets_of_an_alert_are_not_found_or_others_are(capture: Path, tmp_path
         assert by_tshark(capture, found.wireshark) == expected, found.wireshark
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("label", AMONG_OTHERS)
 def test_what_else_is_found_is_none_of_that_host_and_protocol(capture: Path, tmp_path: Path, label: str) -> None:
     alerts = labelled(capture, label)
@@ -203,6 +198,7 @@ def test_what_else_is_found_is_none_of_that_host_and_protocol(capture: Path, tmp
             assert all(alert.entity in dict(ends) for _, ends in more)
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("label", [*ALONE, "amplification", "normal"])
 def test_lines_of_a_conn_log_are_not_found_or_others_are(capture: Path, tmp_path: Path, label: str) -> None:
     records = records_of(capture)
@@ -244,10 +240,13 @@ SHAPES = [
 def test_a_filter_is_refused(tmp_path: Path, facts: dict[str, Any]) -> None:
     found = filters_of(alert_with(**facts))
     assert found.bpf
-    subprocess.run([tool("tcpdump"), "-y", "EN10MB", "-d", found.bpf], check=True, capture_output=True, timeout=60)
+    subprocess.run(
+        [need_program("tcpdump"), "-y", "EN10MB", "-d", found.bpf], check=True, capture_output=True, timeout=60
+    )
     assert by_awk(np.empty(0, RECORD), found.zeek, tmp_path) == []
 
 
+@pytest.mark.peers
 def test_a_filter_is_refused_by_tshark(tmp_path: Path) -> None:
     """All in one call, which takes it a second to begin: each stands in brackets of its own, and closes its own."""
     found = [filters_of(alert_with(**facts)).wireshark for facts in SHAPES]
@@ -258,8 +257,9 @@ def test_a_filter_is_refused_by_tshark(tmp_path: Path) -> None:
     assert by_tshark(tmp_path / "none.pcap", " || ".join(f"({one})" for one in found)) == []
 
 
+@pytest.mark.peers
 def test_a_tagged_or_wrapped_packet_is_not_found(tmp_path: Path) -> None:
-    layers = pytest.importorskip("scapy.all", reason="scapy composes the packets")
+    layers = need_module("scapy.all")
     ether = layers.Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
     four = layers.IP(src="10.0.0.7", dst="192.0.2.1") / layers.TCP(sport=4000, dport=80)
     back = layers.IP(src="192.0.2.1", dst="10.0.0.7") / layers.TCP(sport=80, dport=4000)

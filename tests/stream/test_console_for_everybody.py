@@ -10,6 +10,7 @@ import pytest
 from browsing import browser, shows
 from console_cases import grown, saved_of
 from http_cases import TOKEN, FakeControl
+from needed import need_module
 from store_cases import START, told
 
 from netclust.stream.alert_events import AttributeNote, Count
@@ -17,6 +18,8 @@ from netclust.stream.console.forest import Step
 from netclust.stream.http_api import make_app
 from netclust.stream.http_server import HttpServer, serve
 from netclust.stream.store import Store
+
+pytestmark = pytest.mark.system
 
 LONG = bool(os.environ.get("NETCLUST_LONG"))
 EVERY_RULE: dict[str, Any] = {}
@@ -74,7 +77,7 @@ def opened(chromium: Any, server: HttpServer, route: str, **how: Any) -> Any:
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_axe_finds_nothing_and_every_screen_is_wide_enough(chromium: Any, server: HttpServer, route: str) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe (extra dev) checks the pages")
+    axe = need_module("axe_playwright_python.sync_playwright")
     page = opened(chromium, server, route)
     for scheme, rules in (("light", EVERY_RULE), ("dark", EVERY_RULE if LONG else COLOURS)):
         page.emulate_media(color_scheme=scheme)

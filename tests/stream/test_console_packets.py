@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +14,7 @@ import pytest
 from capture_bytes import Packet, pcap, pcapng, read_pcap, read_pcapng
 from hypothesis import given
 from hypothesis import strategies as st
+from needed import need_program
 from packet_paths import followed, frames_of
 
 from netclust.datasets.capture_simulator import simulate_capture
@@ -110,11 +110,11 @@ def tshark_filter(one: Connection) -> str:
     return f"({' && '.join(terms)})"
 
 
+@pytest.mark.peers
 def test_packets_differ_from_those_that_tshark_picks(
     capture: Path, examples: list[dict[str, float | str | None]]
 ) -> None:
-    if shutil.which("tshark") is None:
-        pytest.skip("needs tshark to compare with")
+    need_program("tshark")
     sent = frames_of(capture)
     protocols = set()
     for begin in range(0, len(examples), 8):
@@ -130,9 +130,9 @@ def test_packets_differ_from_those_that_tshark_picks(
     assert {("tcp", False), ("udp", False), ("udp", True), ("icmp", False), ("arp", False)} <= protocols
 
 
+@pytest.mark.peers
 def test_tshark_cannot_read_the_result(capture: Path, examples: Any, tmp_path: Path) -> None:
-    if shutil.which("tshark") is None:
-        pytest.skip("needs tshark")
+    need_program("tshark")
     found = extract([capture], connections_of(alert_with(examples=examples[:8])))
     (tmp_path / "out").write_bytes(found.data)
     command = ["tshark", "-n", "-r", str(tmp_path / "out"), "-T", "fields", "-e", "frame.time_epoch"]

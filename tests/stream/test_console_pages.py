@@ -17,6 +17,8 @@ from daemon_process import free_port
 
 from netclust.datasets.capture_simulator import simulate_capture
 
+pytestmark = pytest.mark.system
+
 PATIENCE = 60_000
 SIZE = {"width": 1360, "height": 900}
 

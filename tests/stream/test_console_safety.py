@@ -19,6 +19,8 @@ from netclust.stream.http_api import make_app
 from netclust.stream.http_server import HttpServer, serve
 from netclust.stream.store import Store
 
+pytestmark = pytest.mark.system
+
 EVIL = [
     "<script>window.owned = 1</script>",
     "<img src=x onerror='window.owned = 1'>",

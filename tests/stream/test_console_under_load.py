@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from browsing import browser
 
+pytestmark = pytest.mark.system
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

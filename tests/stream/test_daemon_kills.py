@@ -15,6 +15,8 @@ from daemon_process import DaemonProcess
 from netclust.datasets.capture_simulator import simulate_capture
 from netclust.datasets.simulate import simulate
 
+pytestmark = pytest.mark.system
+
 LONG = bool(os.environ.get("NETCLUST_LONG"))
 KILLS = 200 if LONG else 6
 

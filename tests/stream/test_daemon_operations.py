@@ -21,6 +21,8 @@ from netclust.cli import main
 from netclust.model import Model
 from netclust.stream.store import Store
 
+pytestmark = pytest.mark.system
+
 open_folder = pytest.fixture(open_folders)
 Said = Callable[..., str]
 CAP_NET_RAW = 1 << 13

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import re
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -17,15 +16,14 @@ from urllib.parse import quote
 import pytest
 from daemon_cases import Settled, attack_lines, followed, jsonl, lines_of
 from daemon_process import free_port
+from needed import need_program
 
 from netclust.stream.metric_table import METRICS
 
 RULES = Path(__file__).parents[2] / "deploy" / "prometheus" / "rules" / "netclust.rules.yml"
 PROGRAMS = ("prometheus", "prometheus-alertmanager", "promtool")
 
-pytestmark = pytest.mark.skipif(
-    any(shutil.which(program) is None for program in PROGRAMS), reason=f"needs {', '.join(PROGRAMS)}"
-)
+pytestmark = pytest.mark.system
 
 
 @contextmanager
@@ -78,6 +76,8 @@ scrape_configs:
 
 
 def test_prometheus_and_alertmanager_do_not_understand_us(tmp_path: Path) -> None:
+    for name in PROGRAMS:
+        need_program(name)
     feed, alerts = tmp_path / "feed.txt", tmp_path / "alerts.jsonl"
     feed.write_bytes(attack_lines(tmp_path, 600, seed=1))
     web, manager = free_port(), free_port()

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packet_paths import block_of, decoded, names_of_captures, whole
 
-pytest.importorskip("scapy.packet", reason="scapy is what the decoder is compared with")
+pytest.importorskip("scapy.packet", reason="needs scapy: make test-peers installs it")
 
 from composed_packets import BUILT, composed
 from scapy_fields import fields, only_headers
@@ -34,6 +34,7 @@ from netclust.kernels.decode import (
 )
 from netclust.stream.packets import ETHERNET, PacketBlock
 
+pytestmark = pytest.mark.peers
 LONG = bool(os.environ.get("NETCLUST_LONG"))
 EXAMPLES = 4000 if LONG else 250
 EVERY = 1 if LONG else 32  # of the packets of a long capture

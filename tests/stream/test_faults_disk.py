@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -11,21 +10,23 @@ from pathlib import Path
 
 import pytest
 from daemon_cases import Settled, append, attack_lines, each_once, followed, jsonl, lines_of, mounted, records
+from needed import need_root
 
 from netclust.datasets.simulate import simulate
 from netclust.stream.store import Store
+
+pytestmark = pytest.mark.system
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 24 MB."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root to mount a small file system")
+    need_root("to mount a small file system")
     try:
         disk = mounted(tmp_path / "disk", "-o", "size=24m")
         folder = disk.__enter__()
     except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"no tmpfs can be mounted here: {error}")
+        pytest.skip(f"needs the right to mount a small file system: this machine's root lacks it ({error})")
     try:
         yield folder
     finally:

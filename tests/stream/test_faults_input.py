@@ -15,6 +15,8 @@ from daemon_process import DaemonProcess, free_port
 from namespaces import Link, inside, ip, joined_or_skip
 from test_sources_live import make_again
 
+pytestmark = pytest.mark.system
+
 link = pytest.fixture(joined_or_skip)
 open_folder = pytest.fixture(open_folders)
 

@@ -7,9 +7,12 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from daemon_cases import Settled, append, attack_lines, followed, jsonl, lines_of
 from daemon_process import free_port
 from sink_receivers import StreamReceiver, serving
+
+pytestmark = pytest.mark.system
 
 
 def keys_of(events: list[dict[str, object]]) -> set[str]:

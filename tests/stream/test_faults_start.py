@@ -10,6 +10,8 @@ from daemon_cases import Settled, attack_lines, cli, followed
 
 from netclust.cli import main
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture
 def feed(tmp_path: Path) -> Path:

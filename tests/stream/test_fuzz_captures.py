@@ -12,6 +12,8 @@ from types import ModuleType
 import pytest
 from capture_spoiling import SPOIL, load_samples, spoiled_capture
 
+pytestmark = pytest.mark.system
+
 ROOT = Path(__file__).resolve().parents[2]
 INPUTS = 1500  # many more in the long run, below
 SEED = 20_000

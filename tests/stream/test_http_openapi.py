@@ -27,6 +27,8 @@ from netclust.stream.http_api import make_app
 from netclust.stream.http_server import serve
 from netclust.stream.store import Store
 
+pytestmark = pytest.mark.system
+
 EXAMPLES = 500 if os.environ.get("NETCLUST_LONG") else 5
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 

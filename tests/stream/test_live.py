@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from namespaces import Link, inside, ip, joined_or_skip
+from needed import need_file, need_module, need_program, need_root
 
 from netclust.errors import InputError
 from netclust.stream import bpf, live
@@ -27,6 +28,8 @@ from netclust.stream.fanout import FanoutFlows
 from netclust.stream.live import LiveCapture, LiveSource, open_live
 from netclust.stream.packets import ETHERNET, NO_VLAN, RAW, PacketBlock
 from netclust.stream.scapy_live import ScapyCapture
+
+pytestmark = pytest.mark.system
 
 link = pytest.fixture(joined_or_skip)
 
@@ -103,8 +106,7 @@ def talk(link: Link, rounds: int) -> None:
 
 
 def test_captured_packets_differ_from_those_of_tcpdump(link: Link, tmp_path: Path) -> None:
-    if shutil.which("tcpdump") is None:
-        pytest.skip("needs tcpdump to compare with")
+    need_program("tcpdump")
     path = tmp_path / "dump.pcap"
     # In immediate mode it has room for a few packets of the greatest size, so it is told theirs.
     flags = ["-i", "vb", "-U", "--immediate-mode", "-s", "4096", "-B", "8192", "-Z", "root", "-w", str(path)]
@@ -197,10 +199,9 @@ def test_a_filter_means_something_else_without_libpcap(
     link: Link, monkeypatch: pytest.MonkeyPatch, library: bool
 ) -> None:
     if library and bpf._libpcap() is None:
-        pytest.skip("needs libpcap")
+        pytest.skip("needs libpcap: apt install libpcap0.8")
     if not library:
-        if shutil.which("tcpdump") is None:
-            pytest.skip("needs tcpdump")
+        need_program("tcpdump")
         monkeypatch.setattr(bpf, "_libpcap", lambda: None)
         # A child process is in the namespace of the thread that starts it.
     program = inside(link.b, lambda: bpf.compile_filter("vlan 7 or udp port 53", "vb", 128))
@@ -274,8 +275,7 @@ def test_loopback_packets_are_seen_twice(link: Link, monkeypatch: pytest.MonkeyP
 
 
 def test_a_tunnel_is_taken_for_ethernet(link: Link) -> None:
-    if not Path("/dev/net/tun").exists():
-        pytest.skip("no /dev/net/tun")
+    need_file("/dev/net/tun", "load the kernel's module tun")
 
     def tunnel() -> int:
         handle = os.open("/dev/net/tun", os.O_RDWR)
@@ -432,7 +432,7 @@ def test_a_foreign_fanout_group_is_joined(link: Link) -> None:
 @pytest.fixture
 def scapy_capture(link: Link, monkeypatch: pytest.MonkeyPatch) -> Callable[..., LiveSource]:
     """Opens a capture as on a system without AF_PACKET."""
-    pytest.importorskip("scapy", reason="needs scapy")
+    need_module("scapy")
     monkeypatch.setattr(live, "_has_packet_sockets", lambda: False)
     return lambda *names, **options: inside(link.b, lambda: open_live(names, **options))
 
@@ -491,8 +491,8 @@ def test_an_interface_that_cannot_be_captured_is_not_explained(link: Link, monke
 
 
 def test_a_missing_capability_is_not_explained() -> None:
-    if os.geteuid() != 0 or shutil.which("setpriv") is None:
-        pytest.skip("needs root and setpriv to take the capability away")
+    need_root("to take a capability away")
+    need_program("setpriv")
     code = "from netclust.stream.live import LiveCapture; LiveCapture(['lo'])"
     drop = ["setpriv", "--bounding-set", "-net_raw", "--inh-caps", "-net_raw"]
     ran = subprocess.run([*drop, sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,9 +11,12 @@ from pathlib import Path
 
 import pytest
 from namespaces import Link, joined_or_skip
+from needed import need_program
 
 from netclust.datasets.capture_simulator import simulate_capture
 from netclust.stream.capture_files import CaptureFile
+
+pytestmark = pytest.mark.system
 
 link = pytest.fixture(joined_or_skip)
 
@@ -25,8 +27,7 @@ TOOLS = ("tcpreplay", "tcpdump")
 def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Some minutes of an office whose hosts all live at the test's own addresses."""
     for tool in TOOLS:
-        if shutil.which(tool) is None:
-            pytest.skip(f"needs {tool}")
+        need_program(tool)
     path = tmp_path_factory.mktemp("replay") / "office.pcap"
     simulate_capture(
         path, hours=0.1, seed=3, attacks="port_scan,ssh_brute_force", start="2024-01-01T10:00:00Z",

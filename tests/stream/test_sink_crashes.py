@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import shutil
 import subprocess
 import sys
 import time
@@ -14,11 +12,14 @@ from pathlib import Path
 
 import pytest
 import sink_events as make
+from needed import need_program, need_root
 
 from netclust.stream.alert_events import Notice
 from netclust.stream.sinks.base import SinkError
 from netclust.stream.sinks.jsonl import JsonLines
 from netclust.stream.sinks.runner import SinkRunner
+
+pytestmark = pytest.mark.system
 
 CHILD = """
 import json, random, resource, signal, sys, time
@@ -125,8 +126,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "small"
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]
-    if os.getuid() or shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("a small file system can only be mounted by root")
+    need_root("to mount a small file system")
+    need_program("mount")
+    if subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("needs the right to mount a small file system: this machine's root lacks it")
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=True)
 

@@ -11,12 +11,13 @@ import msgspec
 import pytest
 import sink_events as make
 from hypothesis import given, settings
+from needed import need_module
 
 from netclust.stream.alert_events import Alert, AlertEvent, Count, Event, Notice
 from netclust.stream.sinks import cef, ecs, syslog
 from netclust.stream.sinks.terminal import Terminal
 
-jsonschema = pytest.importorskip("jsonschema", reason="jsonschema (extra dev) is what the format is checked with")
+jsonschema = need_module("jsonschema")
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import socket
 import ssl
 import subprocess
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import sink_events as make
+from needed import need_program
 from sink_receivers import HttpReceiver, StreamReceiver, serving
 
 from netclust.errors import InputError
@@ -74,9 +74,7 @@ def test_a_tcp_receiver_that_was_restarted_misses_nothing() -> None:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("openssl is not installed: no certificate can be made")
+    openssl = need_program("openssl")
     path = tmp_path_factory.mktemp("tls") / "both.pem"
     names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
     new = [

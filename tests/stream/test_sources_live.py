@@ -17,6 +17,8 @@ from netclust.stream.flow_table import FlowTimeouts
 from netclust.stream.sources.base import Arrival, SourceState
 from netclust.stream.sources.live import LiveSource
 
+pytestmark = pytest.mark.system
+
 link = pytest.fixture(joined_or_skip)
 
 KIND = "netclust.test"

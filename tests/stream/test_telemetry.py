@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from needed import need_program
 from prometheus_client.parser import text_string_to_metric_families
 
 from netclust.datasets.records import _REASONS
@@ -87,9 +87,7 @@ def test_one_source_and_one_sink_do_not_make_a_flood_of_series() -> None:
 
 
 def test_promtool_finds_nothing_wrong_with_names_types_and_help() -> None:
-    promtool = shutil.which("promtool")
-    if promtool is None:
-        pytest.skip("promtool is not installed")
+    promtool = need_program("promtool")
     body = whole().exposition()[0]
     done = subprocess.run([promtool, "check", "metrics"], input=body, capture_output=True)
     assert (done.returncode, done.stdout + done.stderr) == (0, b"")

@@ -25,6 +25,8 @@ from netclust.datasets.capture_simulator import simulate_capture
 from netclust.stream.capture_files import CaptureFile
 from netclust.stream.flow_table import FlowTable
 
+pytestmark = pytest.mark.system
+
 PATIENCE = 60.0
 
 

@@ -26,6 +26,8 @@ from netclust.errors import InputError
 from netclust.stream.daemon.config import HttpConfig
 from netclust.stream.http_guard import parse_listen
 
+pytestmark = pytest.mark.system
+
 
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[subprocess.Popen[bytes], httpx.Client, str]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+
+from needed import need_program
 
 FIELDS = (
     "frame.time_epoch", "frame.len", "ip.src", "ip.dst", "ipv6.src", "ipv6.dst", "ip.proto", "ipv6.nxt", "ip.len",
@@ -43,13 +44,9 @@ class Dissection:
     tables: dict[str, list[Row]] = field(default_factory=dict)
 
 
-def is_there() -> bool:
-    return shutil.which("tshark") is not None
-
-
 @cache
 def dissect(path: Path) -> Dissection:
-    command = ["tshark", "-n", "-r", str(path), "-E", "occurrence=f", "-T", "fields"]
+    command = [need_program("tshark"), "-n", "-r", str(path), "-E", "occurrence=f", "-T", "fields"]
     for name in FIELDS:
         command += ["-e", name]
     for table in TABLES:
