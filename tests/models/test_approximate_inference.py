@@ -20,6 +20,8 @@ from netclust.models.inference_quality import quality, random_network, summarise
 from netclust.models.label_corpora import made_corpora, read_corpora
 from netclust.models.looks import TEST_SETS
 
+pytestmark = pytest.mark.peers
+
 QUICK = LabSettings(Cs=(10.0, 1000.0), folds=2, max_iterations=6, rhos=(1.0, 0.9, 0.0), lp_rows=5)
 SMALL = {"synth1": (60, 40), "synth2": (60, 40), "synth2+1": (60, 40)}
 
@@ -42,7 +44,6 @@ def test_published_numbers_that_contradict_each_other() -> None:
     assert set(DEFAULT) == set(BASELINE) == set(TRAINED)
 
 
-@pytest.mark.peers
 def test_rows_of_the_lab_are_missing(lab: Lab) -> None:
     rows = {(row.name, row.setting): row for row in lab.rows()}
     assert len(rows) == 2 * (5 * 5 + 2) + 1  # synth1 without and with a constant

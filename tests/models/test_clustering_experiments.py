@@ -22,6 +22,8 @@ from netclust.models.irrelevant_features import run_curve
 from netclust.models.looks import TEST_SETS, count_looks
 from netclust.models.text_pairs import TextPairs
 
+pytestmark = pytest.mark.peers
+
 TINY = Generated(partial(stars, clusters=3, size=4), sets=3)
 ROW = {"name", "setting", "mean", "sd", "draws", "published"}
 GRID = {"correlation": (1e5,), "kmeans": (1.0,), "links": (1.0,), "pairwise": (0.1, 1.0)}

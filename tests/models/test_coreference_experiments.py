@@ -24,6 +24,8 @@ from netclust.models.coreference.report import rows
 from netclust.models.coreference.settings import CoreferenceSettings
 from netclust.models.coreference.trials import Trial, Trials
 
+pytestmark = pytest.mark.peers
+
 FEW = ("LSP^E", "LSPA^K", "LSSVM^E", "LSP_rho")
 
 

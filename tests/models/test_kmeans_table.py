@@ -12,6 +12,8 @@ from netclust.errors import InputError
 from netclust.models import kmeans_table as module
 from netclust.models.kmeans_table import PUBLISHED, Settings, Sizes, run_column, run_table
 
+pytestmark = pytest.mark.peers
+
 SMALL = Settings(
     Cs=(0.1, 1.0), epsilon=0.5, max_iterations=60, sizes=Sizes(sets=3, k=3, points=24, features=10, active=3)
 )

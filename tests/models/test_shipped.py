@@ -62,6 +62,7 @@ def _rows(batch: Batch) -> list[bytes]:
     return [row.tobytes() for row in np.concatenate([batch.num, batch.code.astype(np.float32)], axis=1)]
 
 
+@pytest.mark.system
 def test_a_recipe_does_not_give_two_models(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     recipe = replace(RECIPES["flow"], training=QUICK, calibration=USUAL, references=120)

@@ -36,6 +36,8 @@ from netclust.models.table41_plots import write_plots
 from netclust.models.table41_runs import check_peers, chosen_peers, run_table
 from netclust.table import Table
 
+pytestmark = pytest.mark.peers
+
 METRICS = {
     "accuracy", "detection_rate", "false_positive_rate", "auc", "unseen_detection_rate", "detection_at_fpr",
 }  # fmt: skip
@@ -81,7 +83,6 @@ def pairs(results: Results) -> list[Paired]:
 # Rows
 
 
-@pytest.mark.peers
 def test_a_row_is_missing(results: Results) -> None:
     wanted = {("one", PUBLISHED_METHOD, setting) for setting in LSP}
     wanted |= {("one", name, setting) for name in (NETCLUST, UNLEARNED) for setting in [*LSP, *MORE]}

@@ -88,6 +88,7 @@ def test_joint_models_and_other_formats(run: Any, tmp_path: Path) -> None:
     assert ran.out.splitlines()[1].startswith("where is Rome ?,1,2,")
 
 
+@pytest.mark.peers
 def test_wikiqa_runs_on_a_small_one(run: Any, tmp_path: Path) -> None:
     folder = wikiqa(tmp_path)
     ran = run(

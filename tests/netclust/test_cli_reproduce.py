@@ -16,6 +16,8 @@ import netclust.cli.reproduce
 from netclust.datasets.simulate import HELD_BACK, KNOWN, simulate
 from netclust.models.looks import TEST_SETS
 
+pytestmark = pytest.mark.peers
+
 DRAWS, SEEDS = 2, 1
 
 

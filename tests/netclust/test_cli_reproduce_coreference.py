@@ -15,6 +15,8 @@ import netclust.cli.reproduce_coreference as command
 from netclust.models.coreference import experiments
 from netclust.models.coreference.experiments import BASELINES, MODELS, SIZED
 
+pytestmark = pytest.mark.peers
+
 
 @pytest.fixture(scope="module")
 def litbank(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -14,6 +14,8 @@ import netclust.cli.reproduce_growth
 from netclust.datasets.simulate import simulate
 from netclust.models.looks import TEST_SETS
 
+pytestmark = pytest.mark.peers
+
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:

@@ -3,110 +3,118 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netclust.batch import concat
+from netclust.batch import Batch, concat
 from netclust.calibration import Calibration
 from netclust.datasets.simulate import HELD_BACK, simulate
 from netclust.errors import ModelError
 from netclust.linker import Linker, LinkerConfig
+from netclust.model import Model
 from netclust.models.network import train_network
 from netclust.steering import REACH, margin, steer
 
-MODEL = train_network(simulate(3000, seed=1).table(), seed=0)
-OTHER = train_network(simulate(3000, seed=7).table(), seed=0)
-TODAY = MODEL.encoding.encode(simulate(800, seed=2, day=1, attacks=HELD_BACK).table())
+
+@cache
+def trained(seed: int = 1) -> Model:
+    return train_network(simulate(3000, seed=seed).table(), seed=0)
+
+
+@cache
+def today() -> Batch:
+    return trained().encoding.encode(simulate(800, seed=2, day=1, attacks=HELD_BACK).table())
 
 
 def linker() -> Linker:
-    return Linker(MODEL, LinkerConfig(referent_window=200, mature_after=60.0))
+    return Linker(trained(), LinkerConfig(referent_window=200, mature_after=60.0))
 
 
 @given(cut=st.integers(0, 700), more=st.integers(0, 100))
 def test_changes_and_their_base_are_the_whole_at_any_two_places(cut: int, more: int) -> None:
     one = linker()
-    one.process(TODAY[:cut])
+    one.process(today()[:cut])
     base = one.freeze()
     if cut:
-        one.label_cluster(int(one.process(TODAY[:1]).cluster[0]), "normal")
-    one.process(TODAY[cut : cut + more])
+        one.label_cluster(int(one.process(today()[:1]).cluster[0]), "normal")
+    one.process(today()[cut : cut + more])
     changes = one.freeze(since=base.tick)
-    assert Linker.restore(MODEL, changes.pack(), base=base.pack()).snapshot() == one.snapshot()
+    assert Linker.restore(trained(), changes.pack(), base=base.pack()).snapshot() == one.snapshot()
 
 
 def test_a_frozen_copy_does_not_move_with_the_linker() -> None:
     one = linker()
-    one.process(TODAY[:300])
+    one.process(today()[:300])
     frozen, expected = one.freeze(), one.snapshot()
-    one.label_cluster(int(one.process(TODAY[300:600]).cluster[-1]), "normal")
+    one.label_cluster(int(one.process(today()[300:600]).cluster[-1]), "normal")
     assert frozen.pack() == expected
 
 
 def test_changes_are_refused_without_their_base_or_with_another() -> None:
     one = linker()
-    one.process(TODAY[:300])
+    one.process(today()[:300])
     base = one.freeze()
-    one.process(TODAY[300:350])
+    one.process(today()[300:350])
     changes = one.freeze(since=base.tick).pack()
     with pytest.raises(ModelError, match="missing"):
-        Linker.restore(MODEL, changes)
+        Linker.restore(trained(), changes)
     later = one.freeze().pack()
     with pytest.raises(ModelError, match="another snapshot"):
-        Linker.restore(MODEL, changes, base=later)
+        Linker.restore(trained(), changes, base=later)
     with pytest.raises(ModelError, match="another snapshot"):
-        Linker.restore(MODEL, changes, base=changes)
+        Linker.restore(trained(), changes, base=changes)
 
 
 def test_a_model_with_more_referents_takes_over_the_whole_memory() -> None:
     plain, changed = linker(), linker()
     for one in (plain, changed):
-        one.process(TODAY[:400])
+        one.process(today()[:400])
         one.label_cluster(int(one.clusters()[-1].id), "normal")
-    more = replace(MODEL, reference=concat([MODEL.reference, TODAY[:0]]))
+    more = replace(trained(), reference=concat([trained().reference, today()[:0]]))
     changed = changed.adopt(more)
-    assert changed.process(TODAY[400:]).score.tobytes() == plain.process(TODAY[400:]).score.tobytes()
+    assert changed.process(today()[400:]).score.tobytes() == plain.process(today()[400:]).score.tobytes()
     assert changed.undo(changed.events[0]).covered == plain.undo(plain.events[0]).covered
 
 
 def test_another_root_keeps_the_window_and_judges_by_the_new_one() -> None:
     one = linker()
-    one.process(TODAY[:400])
-    adopted = one.adopt(replace(MODEL, rooted=False, calibration=None))
+    one.process(today()[:400])
+    adopted = one.adopt(replace(trained(), rooted=False, calibration=None))
     assert adopted.counters()["referents"] == 200
-    assert not (adopted.judge(TODAY[400:]).via == 2).any()
+    assert not (adopted.judge(today()[400:]).via == 2).any()
 
 
 def test_a_model_of_another_encoding_begins_anew_but_never_gives_a_cluster_id_twice() -> None:
     high = Calibration(root=1e9, false_alarm_rate=0.5, obtained=1.0, records=1)  # everything links to the root
-    other = OTHER.with_root(high)
-    one = Linker(MODEL.with_root(high), LinkerConfig(referent_window=200))
-    given_ids = set(one.process(TODAY[:500]).cluster.tolist())
+    other = trained(7).with_root(high)
+    one = Linker(trained().with_root(high), LinkerConfig(referent_window=200))
+    given_ids = set(one.process(today()[:500]).cluster.tolist())
     adopted = one.adopt(other)
     assert (adopted.tick, adopted.counters()["referents"]) == (500, 0)
-    today = OTHER.encoding.encode(simulate(500, seed=3, day=1, attacks=HELD_BACK).table())
-    new = {c for c in adopted.process(today).cluster.tolist() if c >= len(OTHER.encoding.labels)}
-    old = {c for c in given_ids if c >= len(MODEL.encoding.labels)}
+    later = trained(7).encoding.encode(simulate(500, seed=3, day=1, attacks=HELD_BACK).table())
+    new = {c for c in adopted.process(later).cluster.tolist() if c >= len(trained(7).encoding.labels)}
+    old = {c for c in given_ids if c >= len(trained().encoding.labels)}
     assert len(new) == len(old) == 500
     assert not new & old
     assert Linker.restore(other, adopted.snapshot()).snapshot() == adopted.snapshot()
 
 
 def test_steering_makes_the_answered_verdict_safer_and_stays_within_reach() -> None:
-    reference = MODEL.reference
+    reference = trained().reference
     rng = np.random.default_rng(0)
-    model = MODEL
+    model = trained()
     for _ in range(200):
         record, right, wrong = ((reference.num[i], reference.code[i]) for i in rng.integers(0, len(reference), 3))
-        steered = steer(model, record, right, wrong, rate=1.0, start=MODEL)
+        steered = steer(model, record, right, wrong, rate=1.0, start=trained())
         assert margin(steered, record, right, wrong) >= margin(model, record, right, wrong) - 1e-9
         model = steered
     features = model.layout.features
-    began = np.abs(MODEL.averaged[:features])
+    began = np.abs(trained().averaged[:features])
     factor = np.abs(model.averaged[:features])[began > 0] / began[began > 0]
     assert factor.max() <= np.exp(REACH) + 1e-9
     assert factor.min() >= np.exp(-REACH) - 1e-9
-    assert np.array_equal(model.averaged[features:], MODEL.averaged[features:])
+    assert np.array_equal(model.averaged[features:], trained().averaged[features:])

@@ -6,6 +6,7 @@ the kernels run here as plain Python, where it raises an IndexError.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -33,8 +34,8 @@ from netclust.snapshot import KIND
 EXTREMES = [-(2**63), -(2**31), -3, -2, -1, 0, 1, 2, 3, 255, 65535, 2**31 - 1, 2**40, 2**62, 2**63 - 1]
 
 
-@pytest.fixture(scope="module")
-def plain_kernels():
+@contextmanager
+def plain():
     """The linker's kernels as plain Python functions."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (kernels, boxes, grouping, keep, score):
@@ -43,6 +44,12 @@ def plain_kernels():
                     patch.setattr(module, name, getattr(module, name).py_func)
         with np.errstate(all="ignore"):  # as compiled: no warnings about overflow
             yield
+
+
+@pytest.fixture(scope="module")
+def plain_kernels():
+    with plain():
+        yield
 
 
 def busy(partitions=1):
@@ -71,7 +78,8 @@ def busy(partitions=1):
     return model, linker, stream[40:]
 
 
-MODEL, LINKER, NEXT = busy()
+with plain():  # so that collecting the tests compiles nothing
+    MODEL, LINKER, NEXT = busy()
 DATA = LINKER.snapshot()
 ARRAYS, HEADER = container.unpack(DATA, KIND, "snapshot")
 
@@ -116,7 +124,7 @@ def test_a_snapshot_survives_itself(partitions, plain_kernels):
     assert_same(again.process(after), linker.process(after))
 
 
-def test_plain_kernels_agree_with_compiled_ones(plain_kernels):
+def test_plain_kernels_agree_with_compiled_ones():
     fresh = busy()[1]
     assert fresh.snapshot() == DATA
 

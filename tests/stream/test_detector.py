@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -27,8 +28,17 @@ from netclust.stream.verdict_lines import verdict_lines
 from netclust.table import Table
 from netclust.verdicts import NORMAL, NOVEL
 
-MODEL = train_network(simulate(3000, seed=1, attacks=KNOWN).table(), load_params("late"), seed=0)
-TODAY = simulate(1200, seed=2, day=1, attacks=HELD_BACK).table()
+RECORDS = 1200
+
+
+@cache
+def model() -> Model:
+    return train_network(simulate(3000, seed=1, attacks=KNOWN).table(), load_params("late"), seed=0)
+
+
+@cache
+def today() -> Table:
+    return simulate(RECORDS, seed=2, day=1, attacks=HELD_BACK).table()
 
 
 def config(warmup: int = 0, more: str = "") -> Config:
@@ -38,11 +48,11 @@ def config(warmup: int = 0, more: str = "") -> Config:
 
 
 def new_detector(warmup: int, linker: Linker | None = None) -> Detector:
-    return Detector(MODEL, config(abs(warmup)), linker=linker, patient=warmup >= 0)
+    return Detector(model(), config(abs(warmup)), linker=linker, patient=warmup >= 0)
 
 
-def arrival(first: int, last: int, table: Table = TODAY) -> Arrival:
-    part = numbered(table[first:last], first)
+def arrival(first: int, last: int, table: Table | None = None) -> Arrival:
+    part = numbered((today() if table is None else table)[first:last], first)
     return Arrival(part, None, 0.0, int(part.time.max(initial=-1)))
 
 
@@ -55,7 +65,7 @@ def told(outcomes: list[Any]) -> tuple[bytes, list[Any]]:
 def decisions() -> list[Answer | RuleChange]:
     rule = Suppression(id="s-1", reason="test", label="novel", attribute="service=http")
     return [
-        Answer(number=1, from_tick=500, label="normal", clusters=(len(MODEL.encoding.labels),)),
+        Answer(number=1, from_tick=500, label="normal", clusters=(len(model().encoding.labels),)),
         RuleChange(id="s-1", from_tick=640, rule=rule),
         Answer(number=2, from_tick=700, label="newattack", records=("0:650", "0:660")),
         Answer(number=3, from_tick=900, undo=1),
@@ -69,11 +79,11 @@ def whole(request: pytest.FixtureRequest) -> tuple[int, tuple[bytes, list[Any]]]
     detector = new_detector(request.param)
     for decision in decisions():
         detector.decide(decision)
-    return request.param, told(detector.take(0, arrival(0, len(TODAY))))
+    return request.param, told(detector.take(0, arrival(0, RECORDS)))
 
 
 @settings(max_examples=15)
-@given(cuts=st.lists(st.integers(0, len(TODAY)), max_size=12), restart=st.integers(0, 12))
+@given(cuts=st.lists(st.integers(0, RECORDS), max_size=12), restart=st.integers(0, 12))
 def test_no_cut_and_no_restart_changes_a_verdict_or_an_event(
     whole: tuple[int, tuple[bytes, list[Any]]], cuts: list[int], restart: int
 ) -> None:
@@ -81,7 +91,7 @@ def test_no_cut_and_no_restart_changes_a_verdict_or_an_event(
     detector = new_detector(warmup)
     for decision in decisions():
         detector.decide(decision)
-    ends = [0, *sorted(cuts), len(TODAY)]
+    ends = [0, *sorted(cuts), RECORDS]
     lines, events = b"", []
     for k, (first, last) in enumerate(itertools.pairwise(ends)):
         if k == restart:
@@ -141,7 +151,7 @@ def test_an_answer_outlives_the_window_that_it_was_given_in(small_model: Model) 
     ],
 )
 def test_an_answer_about_nothing_is_refused_and_changes_nothing(answer: dict[str, Any], why: str) -> None:
-    detector = Detector(MODEL, config())
+    detector = Detector(model(), config())
     detector.take(0, arrival(0, 100))
     before = detector.linker.snapshot()
     detector.decide(Answer(number=5, from_tick=100, label="normal", **answer))
@@ -152,18 +162,18 @@ def test_an_answer_about_nothing_is_refused_and_changes_nothing(answer: dict[str
 
 def test_pins_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("netclust.stream.answers.MAX_PINS", 3)
-    detector = Detector(MODEL, config())
+    detector = Detector(model(), config())
     detector.take(0, arrival(0, 300))
     for number in range(4):
         ids = tuple(f"0:{k}" for k in range(250 + 2 * number, 252 + 2 * number))
         detector.decide(Answer(number=number, from_tick=300, label="normal", records=ids))
     detector.take(0, arrival(0, 10))
     assert detector.answers.pins == 3 < MAX_PINS
-    assert len(detector.model.reference) == len(MODEL.reference) + 3
+    assert len(detector.model.reference) == len(model().reference) + 3
 
 
 def test_what_is_new_while_the_site_is_learned_is_counted_and_not_told() -> None:
-    detector = Detector(MODEL, config(300))
+    detector = Detector(model(), config(300))
     outcomes = detector.take(0, arrival(0, 300))
     assert detector.counters["not_told_in_warmup"] >= sum((o.verdicts.verdict == NOVEL).sum() for o in outcomes) > 0
     alerts = [e for o in outcomes for e in o.events if isinstance(e, AlertEvent)]
@@ -171,21 +181,21 @@ def test_what_is_new_while_the_site_is_learned_is_counted_and_not_told() -> None
     notices = [e for o in outcomes for e in o.events if isinstance(e, Notice)]
     assert [n.topic for n in notices] == ["warmup"]
     assert not detector.warming
-    assert len(detector.model.reference) > len(MODEL.reference)
+    assert len(detector.model.reference) > len(model().reference)
 
 
 def test_updates_of_the_weights_are_off_unless_asked_for() -> None:
     for more, moved in (("", False), ("[model]\nonline_updates = true\n", True)):
-        detector = Detector(MODEL, config(more=more))
+        detector = Detector(model(), config(more=more))
         detector.take(0, arrival(0, 300))
         detector.decide(Answer(number=1, from_tick=300, label="normal", clusters=(novel_cluster(detector),)))
         detector.take(0, arrival(300, 310))
-        assert (not np.array_equal(detector.model.averaged, MODEL.averaged)) == moved
+        assert (not np.array_equal(detector.model.averaged, model().averaged)) == moved
 
 
 def test_a_file_too_short_to_learn_from_keeps_its_attacks_to_itself() -> None:
-    detector = Detector(MODEL, config(5000))
-    before = [e for o in detector.take(0, arrival(0, len(TODAY))) for e in o.events if isinstance(e, AlertEvent)]
+    detector = Detector(model(), config(5000))
+    before = [e for o in detector.take(0, arrival(0, RECORDS)) for e in o.events if isinstance(e, AlertEvent)]
     assert detector.warming
     told = detector.finish()
     assert [e.topic for e in told if isinstance(e, Notice)] == ["warmup"]
@@ -198,13 +208,13 @@ def test_a_file_too_short_to_learn_from_keeps_its_attacks_to_itself() -> None:
 
 
 def test_what_was_held_back_is_not_told_once_the_site_is_known() -> None:
-    detector = Detector(MODEL, config(300))
-    detector.take(0, arrival(0, len(TODAY)))
+    detector = Detector(model(), config(300))
+    detector.take(0, arrival(0, RECORDS))
     assert not any(isinstance(e, Notice) for e in detector.finish())
 
 
 def test_drift_that_goes_to_and_fro_is_counted_each_time_and_told_once_an_hour() -> None:
-    detector = Detector(MODEL, config())
+    detector = Detector(model(), config())
     hour = 3600 * 10**9
     for k, minutes in enumerate((0, 10, 59, 61, 70, 130)):
         facts: dict[str, float | int | str | None] = {"what": "root_rate"}
