@@ -43,7 +43,7 @@ PYTEST = $(BIN)/python -m pytest -n $$(( $$($(BIN)/python -c 'import os; print(l
 
 # What proves the product, in about five minutes.
 test: $(TEST)
-	$(PYTEST) -m 'not (system or peers or docs or long)' $(ARGS)
+	$(PYTEST) -m 'story or not (system or peers or docs or long)' $(ARGS)
 
 # Daemons, faults, kills, brokers, browsers, namespaces.
 test-system: $(SYSTEM)

@@ -167,6 +167,7 @@ def test_one_daemon_judges_what_sensors_ship(tmp_path: Path) -> None:
         }
 
 
+@pytest.mark.story
 def test_alerts_go_to_a_bus(tmp_path: Path) -> None:
     log = tmp_path / "in.txt"
     simulate(3000, seed=2, day=1).write(log)

@@ -68,7 +68,7 @@ def test_labels_stops_and_other_numbers_of_workers_change_nothing(
         assert numbers == list(range(1, len(numbers) + 1))
 
 
-@pytest.mark.parametrize("broker", ["nats", "kafka"], indirect=True)
+@pytest.mark.parametrize("broker", [pytest.param("nats", marks=pytest.mark.story), "kafka"], indirect=True)
 def test_another_broker_changes_nothing(broker: Any, sent: list[Outgoing], tmp_path: Path) -> None:
     sent = sent[:24]
     with ClusterProcess(tmp_path / "c", broker.url) as cluster:

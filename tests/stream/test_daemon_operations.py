@@ -247,6 +247,7 @@ def post(running: Settled, path: str, body: dict[str, Any], token: str = "") -> 
         connection.close()
 
 
+@pytest.mark.story
 def test_feedback_needs_no_token_or_does_not_count_or_is_forgotten(
     feed: Path, tmp_path: Path, said: Said, knows_little: str
 ) -> None:

@@ -116,6 +116,7 @@ def test_an_interface_that_is_down_is_not_told_of(link: Link) -> None:
     assert watching.source.counters["interface_lost"] == 1
 
 
+@pytest.mark.story
 def test_open_connections_are_cut_by_a_restart(link: Link) -> None:
     timeouts = FlowTimeouts(idle=4)
     with link.udp(link.a) as sock:

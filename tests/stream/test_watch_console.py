@@ -61,6 +61,7 @@ def ended(client: httpx.Client) -> Any:
     return source["ended"] and not source["waiting"] and status["records"] == before["records"] and status
 
 
+@pytest.mark.story
 def test_it_goes_on_when_the_file_has_ended(watched: tuple[Any, httpx.Client, str]) -> None:
     run, client, _ = watched
     records = until(lambda: ended(client))["records"]
