@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -62,16 +61,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.peers)
     place = {name: number for number, name in enumerate(SLOW_FIRST)}
     items.sort(key=lambda item: place.get(item.path.name, len(place)))
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List what was left out for want of which tool, counted by reason, and how to get it."""
-    skipped = terminalreporter.stats.get("skipped", ())
-    reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in skipped)
-    if reasons:
-        terminalreporter.section("left out", sep="-")
-        for reason, count in sorted(reasons.items(), key=lambda found: (-found[1], found[0])):
-            terminalreporter.write_line(f"{count:5} {'test' if count == 1 else 'tests'}: {reason}")
 
 
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:

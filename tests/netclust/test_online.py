@@ -21,6 +21,8 @@ from netclust.errors import InputError
 from netclust.online import OnlineClusterer, OnlineDetector, plain
 from netclust.river import LinkClusterer, LinkDetector
 
+pytestmark = pytest.mark.peers
+
 
 def rows(seed: int, n: int) -> list[dict[str, Any]]:
     """Records whose features emerge, disappear and change their kind."""
@@ -151,7 +153,6 @@ class _Cards:
             yield x | {"Amount": rng.random() * 100}, int(bad)
 
 
-@pytest.mark.peers
 @pytest.mark.parametrize("model", [LinkDetector(), LinkDetector(use_labels=True), LinkClusterer()], ids=str)
 def test_river_has_something_to_complain_about(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets, "CreditCard", datasets.Shuttle)  # which river would fetch; this one it brings along

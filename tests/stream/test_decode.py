@@ -9,13 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from composed_packets import BUILT, composed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packet_paths import block_of, decoded, names_of_captures, whole
-
-pytest.importorskip("scapy.packet", reason="needs scapy: make test-peers installs it")
-
-from composed_packets import BUILT, composed
 from scapy_fields import fields, only_headers
 
 from netclust.kernels.decode import (
