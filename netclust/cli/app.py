@@ -474,7 +474,7 @@ def info(
 
 # The other commands stand in files of their own, and hang on to this one.
 for _name in (
-    "daemon", "cluster", "growth", "clustering", "coreference", "ranking", "multilabel", "approximate", "chains",
-    "attractive", "matching", "tracking", "grammar",
+    "demo", "daemon", "cluster", "growth", "clustering", "coreference", "ranking", "multilabel", "approximate",
+    "chains", "attractive", "matching", "tracking", "grammar",
 ):  # fmt: skip
     importlib.import_module(f"netclust.cli.{_name}_app")
