@@ -10,9 +10,12 @@ from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import settings
+from installed_wheel import installed
 from kernel_turns import take_turns
 
 from netclust.cli import main
+
+__all__ = ["installed"]  # a fixture of every test
 
 # No test asserts a time, and no run depends on what an earlier one left behind.
 settings.register_profile("netclust", deadline=None, database=None)

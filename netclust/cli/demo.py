@@ -43,6 +43,7 @@ MEANING = {
     "src_hosts": "hosts that it called in a minute",
     "src_ports": "ports that it called in a minute",
     "src_failed_rate": "share of them without success",
+    "service": "by its port; high is above 1023",
     "dst_flows": "connections to this host in a minute",
     "dst_sources": "sources that called it in a minute",
     "dst_failed_rate": "share of them without success",
@@ -80,7 +81,7 @@ class Traffic:
 def run(keep: Path | None) -> None:
     """Run the demonstration; captures and their true labels stay in the folder `keep`, if it is given."""
     say("netclust demo: a simulated office, the model that comes with netclust, one attack.")
-    _say_now("The first run compiles its kernels, for up to a minute. Later runs take a few seconds.")
+    _say_now("The first run compiles kernels for up to a minute. Later runs take a few seconds.")
     with tempfile.TemporaryDirectory(prefix="netclust-demo-") if keep is None else nullcontext(_fresh(keep)) as folder:
         usual, today, later = (_simulated(Path(folder), period) for period in (USUAL, TODAY, LATER))
     detector = _learn(usual)
@@ -149,7 +150,7 @@ def _watch(detector: Detector, today: Traffic, first: int) -> Alert:
     say("2. Watch the next minutes")
     say(f"   {len(anomalous)} connections, {found + false} of them anomalous. {alerts}:")
     say()
-    say(f"   {(iso_time(alert.first_seen) or '')[11:19]}  {alert.severity}  {alert.id}  {summary_of(alert)}")
+    say(f"   {(iso_time(alert.first_seen) or '')[11:19]}  {alert.severity}  {summary_of(alert)}")
     say()
     others = len(anomalous) - today.attacks
     say(f"   The simulator hid {today.attacks} connections of a port scan among {others} others.")
@@ -161,7 +162,7 @@ def _explain(alert: Alert) -> None:
     """Show what makes the alert's example more like an attack than like anything normal."""
     say()
     say("3. See why this is an alert")
-    say(f"   The connection is nearer to a known {alert.label} than to any normal connection. What says so:")
+    say(f"   It is nearer to a known {alert.label} than to any normal connection. What says so:")
     say()
     say(f"   {'attribute':16}{'here':>6}{'nearest normal':>16}{'adds':>8}   meaning")
     for part in sorted(alert.parts, key=lambda part: -part.contribution)[:SHOWN_ATTRIBUTES]:

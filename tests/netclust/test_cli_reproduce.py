@@ -121,8 +121,12 @@ def test_a_bad_call_is_not_refused(reproduce: Any, files: Files, tmp_path: Path)
 @pytest.mark.parametrize(
     ("absent", "option", "part"),
     [
-        ("river", ["--peers", "fast"], "the peers need river: pip install 'netclust[bench]'"),
-        ("sklearn", ["--peers", "all"], "the peers need scikit-learn: pip install 'netclust[bench]'"),
+        ("river", ["--peers", "fast"], "(--peers none leaves them out) needs river: pip install 'netclust[bench]'"),
+        (
+            "sklearn",
+            ["--peers", "all"],
+            "(--peers none leaves them out) needs scikit-learn: pip install 'netclust[bench]'",
+        ),
         ("matplotlib", ["--peers", "none", "--plots", "pictures"], "pip install 'netclust[plot]'"),
     ],
 )
