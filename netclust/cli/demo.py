@@ -187,10 +187,9 @@ def _answer(detector: Detector, alert: Alert, today: Traffic, later: Traffic) ->
     say("4. Answer it")
     say(f"   Suppose that {alert.entity} is your own inventory scanner. You would type")
     say(f"     netclust label {alert.id} normal")
-    say("   The demo has just applied this answer, without training again. What would be reported now:")
-    say(
-        f"   of the same scan {_reported(detector, today)} of {today.attacks} connections ({before} before the answer),"
-    )
+    now = _reported(detector, today)
+    say("   The demo has just applied this answer; nothing was trained again. Reported are now")
+    say(f"   of the same scan {now} of {today.attacks} connections ({before} before the answer),")
     say(f"   of an SSH password attack an hour later {_reported(detector, later)} of {later.attacks}.")
     say("   An answer covers what resembles the alert. A scan of another kind would be reported.")
 
