@@ -51,7 +51,7 @@ def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_option_has_no_help(reproduce: Any) -> None:
     ran = reproduce("--help")
     assert (ran.code, ran.err) == (0, "")
-    options = dict(re.findall(r"^  (--[a-z-]+)(.*(?:\n {10,}.*)*)", ran.out, re.MULTILINE))
+    options = dict(re.findall(r"^  (?:-h, )?(--[a-z-]+)(.*(?:\n {10,}.*)*)", ran.out, re.MULTILINE))
     assert set(options) == {
         "--train", "--test", "--draws", "--seeds", "--json", "--plots", "--peers", "--pretrain", "--schema", "--jobs",
         "--help",
