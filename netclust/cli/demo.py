@@ -81,7 +81,9 @@ class Traffic:
 def run(keep: Path | None) -> None:
     """Run the demonstration; captures and their true labels stay in the folder `keep`, if it is given."""
     say("netclust demo: a simulated office, the model that comes with netclust, one attack.")
-    _say_now("The first run compiles kernels for up to a minute. Later runs take a few seconds.")
+    say("The first run compiles kernels for up to a minute. Later runs take a few seconds.")
+    say()
+    _say_now("1. Learn what is usual")
     with tempfile.TemporaryDirectory(prefix="netclust-demo-") if keep is None else nullcontext(_fresh(keep)) as folder:
         usual, today, later = (_simulated(Path(folder), period) for period in (USUAL, TODAY, LATER))
     detector = _learn(usual)
@@ -126,8 +128,6 @@ def _learn(usual: Traffic) -> Detector:
     )
     detector = Detector(load_shipped(SCHEMA), config)
     _take(detector, usual.table, 0)
-    say()
-    say("1. Learn what is usual")
     _say_now(f"   {records} connections of {HOSTS} hosts in {USUAL.minutes} minutes, without labels.")
     return detector
 
@@ -188,9 +188,9 @@ def _answer(detector: Detector, alert: Alert, today: Traffic, later: Traffic) ->
     say(f"   Suppose that {alert.entity} is your own inventory scanner. You would type")
     say(f"     netclust label {alert.id} normal")
     now = _reported(detector, today)
-    say("   The demo has just applied this answer; nothing was trained again. Reported are now")
-    say(f"   of the same scan {now} of {today.attacks} connections ({before} before the answer),")
-    say(f"   of an SSH password attack an hour later {_reported(detector, later)} of {later.attacks}.")
+    say("   The demo has just applied this answer; nothing was trained again. Reported now:")
+    say(f"   {now} of {today.attacks} connections of the same scan ({before} before the answer),")
+    say(f"   {_reported(detector, later)} of {later.attacks} connections of an SSH password attack, an hour later.")
     say("   An answer covers what resembles the alert. A scan of another kind would be reported.")
 
 
