@@ -46,7 +46,8 @@ def shown(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> str
     here.mkdir()
     temporary.mkdir()
     here.chmod(stat.S_IRUSR | stat.S_IXUSR)
-    few = {"PATH": os.defpath, "LANG": "C", "TMPDIR": str(temporary)}
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")  # of compiled kernels
+    few = {"PATH": os.defpath, "LANG": "C", "TMPDIR": str(temporary), "XDG_CACHE_HOME": cache}
     few |= {name: os.environ[name] for name in ("NUMBA_CACHE_DIR",) if name in os.environ}
     command = [str(installed.bin / "netclust"), "demo"]
     ran = subprocess.run(command, cwd=here, env=few, capture_output=True, text=True, check=False)
