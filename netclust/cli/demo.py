@@ -6,6 +6,7 @@ and the answer is applied. True labels are compared with the verdicts afterwards
 
 from __future__ import annotations
 
+import shlex
 import sys
 import tempfile
 from contextlib import nullcontext
@@ -208,4 +209,4 @@ def _next(keep: Path | None, warmup: int) -> None:
     say("   sudo netclust watch eth0            an interface")
     say("   netclust --help                     everything else")
     if keep is not None:
-        say(f"The simulated traffic is in {keep}: netclust watch {keep} --warmup {warmup}")
+        say(f"The simulated traffic is in {keep}: netclust watch {shlex.quote(str(keep))} --warmup {warmup}")
