@@ -81,11 +81,12 @@ class Traffic:
 
 def run(keep: Path | None) -> None:
     """Run the demonstration; captures and their true labels stay in the folder `keep`, if it is given."""
+    temporary = tempfile.TemporaryDirectory(prefix="netclust-demo-") if keep is None else nullcontext(_fresh(keep))
     say("netclust demo: a simulated office, the model that comes with netclust, one attack.")
     say("The first run compiles kernels for up to a minute. Later runs take a few seconds.")
     say()
     _say_now("1. Learn what is usual")
-    with tempfile.TemporaryDirectory(prefix="netclust-demo-") if keep is None else nullcontext(_fresh(keep)) as folder:
+    with temporary as folder:
         usual, today, later = (_simulated(Path(folder), period) for period in (USUAL, TODAY, LATER))
     detector = _learn(usual)
     alert = _watch(detector, today, len(usual.table))
