@@ -45,13 +45,15 @@ from netclust.errors import InputError
 from netclust.kernels import packet_frames as frames
 from netclust.kernels import packet_writer as wire
 
-__all__ = ["HELD_BACK", "KNOWN", "LABEL_HEADER", "NOTICE", "CaptureSummary", "simulate_capture"]
+__all__ = ["HELD_BACK", "KNOWN", "LABEL_HEADER", "NOTICE", "CaptureSummary", "expected_bytes", "simulate_capture"]
 
 LABEL_HEADER = "source,source_port,destination,destination_port,protocol,start,end,label,kind"
 FIRST_MIDNIGHT = 1_704_067_200  # Monday 2024-01-01, UTC
 SNAP_LENGTH = 200
 SLICE_SECONDS = 900.0
 NOISE_BYTES = 1 << 20
+HOST_HOUR_BYTES, WHOLE_FRAMES, FRAME_BYTES = 1_400_000, 5, 1500
+"""A host's packets of an hour, on average over a day, and how much more it is when bulk data is not cut."""
 MAX_HOURS, MAX_DAY, MAX_HOSTS, MAX_SCALE, MAX_SNAP = 24.0 * 366, 36_500, 5000, 1000.0, 65_535
 _PROTOCOLS = {frames.TCP: "tcp", frames.UDP: "udp", frames.ICMP: "icmp", frames.ICMP6: "icmp", frames.ARP: "arp"}
 _WORDS = (
@@ -79,7 +81,7 @@ def simulate_capture(
     path: str | Path,
     labels: str | Path | None = None,
     *,
-    hours: float = 24.0,
+    hours: float = 0.25,
     seed: int = 0,
     attacks: str = "known",
     scale: float = 1.0,
@@ -119,6 +121,16 @@ def simulate_capture(
         maker.packets, maker.size + 24, time.perf_counter() - clock, maker.rows,
         dict(sorted(maker.kinds.items())), dict(sorted(maker.labels.items())),
     )  # fmt: skip
+
+
+def expected_bytes(hours: float, hosts: int, scale: float, snaplen: int) -> int:
+    """Estimate the size of a capture before it is made: right within a factor of two or three.
+
+    >>> round(expected_bytes(hours=24, hosts=40, scale=1, snaplen=200) / 1e9, 1)
+    1.3
+    """
+    whole = (snaplen or MAX_SNAP) >= FRAME_BYTES
+    return int(hours * hosts * scale * HOST_HOUR_BYTES * (WHOLE_FRAMES if whole else 1))
 
 
 def _chosen(attacks: str) -> tuple[str, ...]:

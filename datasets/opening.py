@@ -25,7 +25,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from netclust.errors import InputError
+from netclust.errors import InputError, MissingExtraError
 
 STDIN = "-"
 # What the second row has is how zipfile takes some corrupt archives.
@@ -215,7 +215,7 @@ class _Unzstd(io.RawIOBase):
         try:
             import zstandard
         except ImportError:
-            raise InputError(f"{name}: is packed by zstd, which needs: pip install netclust[zstd]") from None
+            raise MissingExtraError(f"{name}: a file packed by zstd", "zstandard", "zstd") from None
         self._packed = packed
         self._module = zstandard
         self._frame: Any = None

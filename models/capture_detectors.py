@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.encoding import fit_encoding
-from netclust.errors import InputError
+from netclust.errors import MissingExtraError
 from netclust.linker import Linker, LinkerConfig
 from netclust.model import Model
 from netclust.models.network import NetworkFit
@@ -121,5 +121,5 @@ def make_rival(name: str, warm: Table, seed: int) -> Detector:
 def _module(name: str) -> Any:
     try:
         return importlib.import_module(name)
-    except ImportError as error:
-        raise InputError(f"this rival cannot be run ({error}): pip install 'netclust[bench]'") from None
+    except ImportError:
+        raise MissingExtraError("this baseline", name.partition(".")[0], "bench") from None

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from netclust.calibration import threshold_for
 from netclust.encoding import Encoding, fit_encoding
-from netclust.errors import InputError
+from netclust.errors import InputError, MissingExtraError
 from netclust.models.network import label_column
 from netclust.table import Table
 
@@ -149,8 +149,8 @@ def _module(name: str) -> Any:
     try:
         importlib.import_module(package)
         return importlib.import_module(name)
-    except ImportError as error:
-        raise InputError(f"this peer needs {package} ({error}): pip install 'netclust[bench]'") from None
+    except ImportError:
+        raise MissingExtraError("this peer", package, "bench") from None
 
 
 # The baselines of Table 4.1

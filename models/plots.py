@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.container import write_bytes
-from netclust.errors import InputError
+from netclust.errors import InputError, MissingExtraError
 from netclust.metrics import auc, detection_at, roc_points
 
 if TYPE_CHECKING:
@@ -221,8 +221,8 @@ def picture(path: str | Path, height: float) -> Iterator[Figure]:
     try:
         import matplotlib
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError(f"pictures need matplotlib: pip install 'netclust[plot]' ({error})") from None
+    except ImportError:
+        raise MissingExtraError("a picture", "matplotlib", "plot") from None
     buffer = io.BytesIO()
     with matplotlib.rc_context():
         matplotlib.rcdefaults()  # whatever a matplotlibrc here says

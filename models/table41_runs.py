@@ -25,7 +25,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.errors import InputError
+from netclust.errors import InputError, MissingExtraError
 from netclust.models.evaluation import evaluate_network
 from netclust.models.network import NetworkFit, fit_network, label_column
 from netclust.models.params import PRESETS, TrainParams, load_params
@@ -74,9 +74,7 @@ def check_peers(names: Sequence[str]) -> None:
     wanted = {PEERS[name].package for name in names} - {""}
     absent = sorted(package for package in wanted if importlib.util.find_spec(modules[package]) is None)
     if absent:
-        raise InputError(
-            f"the peers need {' and '.join(absent)}: pip install 'netclust[bench]', or leave them out (--peers none)"
-        )
+        raise MissingExtraError("a peer (--peers none leaves them out)", " and ".join(absent), "bench")
 
 
 @dataclass(frozen=True)

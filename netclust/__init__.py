@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from netclust.datasets.queries import Queries, Query, read_queries
     from netclust.datasets.records import RecordReader, read_table
     from netclust.datasets.simulate import simulate
-    from netclust.errors import InputError, ModelError, NetclustError
+    from netclust.errors import InputError, MissingExtraError, ModelError, NetclustError
     from netclust.explanation import Explanation, explain
     from netclust.frames import as_table, infer_schema
     from netclust.linker import Linker, LinkerConfig
@@ -77,7 +77,7 @@ _HOMES = {
     "datasets.queries": ("Queries", "Query", "read_queries"),
     "datasets.records": ("RecordReader", "read_table"),
     "datasets.simulate": ("simulate",),
-    "errors": ("InputError", "ModelError", "NetclustError"),
+    "errors": ("InputError", "MissingExtraError", "ModelError", "NetclustError"),
     "explanation": ("Explanation", "explain"),
     "frames": ("as_table", "infer_schema"),
     "linker": ("Linker", "LinkerConfig"),
@@ -145,6 +145,7 @@ __all__ = [
     "MemorySink",
     "MemorySource",
     "Mention",
+    "MissingExtraError",
     "Model",
     "ModelError",
     "NetclustError",
@@ -201,13 +202,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Load a public name from where it lives."""
-    if name not in _HOME:
-        raise AttributeError(f"module 'netclust' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"netclust.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # a type checker reads the imports above: an Any here would hide every error from it
+
+    def __getattr__(name: str) -> Any:
+        """Load a public name from where it lives."""
+        if name not in _HOME:
+            raise AttributeError(f"module 'netclust' has no attribute {name!r}")
+        value = getattr(importlib.import_module(f"netclust.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -24,13 +24,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.errors import InputError
+from netclust.errors import InputError, MissingExtraError
 
 try:
     from sklearn.base import BaseEstimator
     from sklearn.utils.validation import check_is_fitted
 except ImportError:
-    raise InputError("netclust.clustering needs scikit-learn: pip install 'netclust[offline]'") from None
+    raise MissingExtraError("netclust.clustering", "scikit-learn", "offline") from None
 
 from netclust.models.cluster_model import ClusterModel
 from netclust.models.cluster_selection import choose_cost

@@ -19,5 +19,25 @@ class InputError(NetclustError):
     exit_code = 2
 
 
+class MissingExtraError(InputError, ImportError):
+    """A library is missing that one of netclust's extras brings; the message says how to get it.
+
+    The command adds libraries to the netclust that is installed, wherever that came from.
+
+    >>> MissingExtraError("the LP relaxation", "highspy", "offline")
+    MissingExtraError("the LP relaxation needs highspy: pip install 'netclust[offline]'")
+    """
+
+    def __init__(self, what: str, library: str, extra: str) -> None:
+        super().__init__(f"{what} needs {library}: pip install 'netclust[{extra}]'")
+        self.what = what
+        self.name = library  # as of every ImportError
+        self.extra = extra
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str, str]]:
+        """Survive the way from a worker process to its parent."""
+        return type(self), (self.what, self.name or "", self.extra)
+
+
 class ModelError(InputError):
     """A model or snapshot file is corrupt, too new, too large or not ours."""

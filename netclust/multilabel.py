@@ -21,14 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.datasets.label_sets import LabelTable
-from netclust.errors import InputError
+from netclust.errors import InputError, MissingExtraError
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 except ImportError:
-    raise InputError("netclust.multilabel needs scikit-learn: pip install 'netclust[offline]'") from None
+    raise MissingExtraError("netclust.multilabel", "scikit-learn", "offline") from None
 
 from netclust.models.multilabel import LabelRows
 from netclust.models.multilabel_task import TASK, LabelSettings, Search, decided

@@ -5,20 +5,20 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from netclust.errors import InputError
+from netclust.errors import MissingExtraError
 
 
 def need(module: str, what: str, extra: str = "offline") -> Any:
-    """The module, or an error that says how to get it.
+    """Return the module, or raise an error that says how to get it.
 
     >>> need("math", "counting").floor(2.5)
     2
     >>> need("no_such_module", "guessing")
     Traceback (most recent call last):
         ...
-    netclust.errors.InputError: guessing needs no_such_module: pip install 'netclust[offline]'
+    netclust.errors.MissingExtraError: guessing needs no_such_module: pip install 'netclust[offline]'
     """
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError:
-        raise InputError(f"{what} needs {module.split('.')[0]}: pip install 'netclust[{extra}]'") from None
+        raise MissingExtraError(what, module.split(".")[0], extra) from None

@@ -26,13 +26,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.datasets.queries import Queries, Query
-from netclust.errors import InputError
+from netclust.errors import InputError, MissingExtraError
 
 try:
     from sklearn.base import BaseEstimator
     from sklearn.utils.validation import check_is_fitted
 except ImportError:
-    raise InputError("netclust.ranking needs scikit-learn: pip install 'netclust[offline]'") from None
+    raise MissingExtraError("netclust.ranking", "scikit-learn", "offline") from None
 
 from netclust.models.rank_model import CandidateFeatures, RankModel, examples_of, text_queries
 from netclust.models.ranking import RankSettings, choose_ranking, learn_ranking

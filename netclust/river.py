@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.errors import InputError
+from netclust.errors import MissingExtraError
 
 try:
     from river import base
 except ImportError:
-    raise InputError("netclust.river needs river: pip install 'netclust[river]'") from None
+    raise MissingExtraError("netclust.river", "river", "river") from None
 
 from netclust.online import NORMAL, OnlineClusterer, OnlineDetector
 

@@ -15,14 +15,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.errors import InputError
+from netclust.errors import MissingExtraError
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError:
-    raise InputError("netclust.sklearn needs scikit-learn: pip install 'netclust[sklearn]'") from None
+    raise MissingExtraError("netclust.sklearn", "scikit-learn", "sklearn") from None
 
 from netclust.batch import Batch
 from netclust.calibration import calibrate

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.errors import InputError
+from netclust.errors import InputError, MissingExtraError
 from netclust.stream.connections import SCHEMAS, iso_times
 from netclust.table import Table
 from netclust.text import printable
@@ -151,7 +151,7 @@ class _Parquet(RecordWriter):
             import pyarrow
             from pyarrow import parquet
         except ImportError:
-            raise InputError("Parquet needs pyarrow: pip install 'netclust[parquet]'") from None
+            raise MissingExtraError("Parquet", "pyarrow", "parquet") from None
         self._arrow, self._parquet = pyarrow, parquet
         self._file: Any = None
 

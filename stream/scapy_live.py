@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netclust.errors import InputError
+from netclust.errors import InputError, MissingExtraError
 from netclust.stream.live import HEARTBEAT, LAG, RING_BYTES
 from netclust.stream.packets import ETHERNET, INDEX, LINUX_SLL, MAX_PACKET_BYTES, NO_VLAN, NULL, RAW, PacketBlock
 
@@ -58,9 +58,7 @@ class ScapyCapture:
             from scapy.config import conf
             from scapy.sendrecv import AsyncSniffer
         except ImportError as err:
-            raise InputError(
-                "capturing on this system needs scapy: `pip install netclust[live-portable]` (scapy is under the GPL)"
-            ) from err
+            raise MissingExtraError("capturing on this system", "scapy (under the GPL)", "live-portable") from err
         names = [interfaces] if isinstance(interfaces, str) else list(dict.fromkeys(interfaces))
         conf.ifaces.reload()
         known = [str(face.name) for face in conf.ifaces.values()]

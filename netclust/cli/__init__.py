@@ -38,7 +38,8 @@ def _run(args: list[str]) -> int:
     from netclust.cli.app import app
 
     usage_problem: Any = typer.BadParameter.__mro__[2]  # ClickException, of whichever click this typer brings
-    command = typer.main.get_command(app)
+    command: Any = typer.main.get_command(app)
+    command._main_shell_completion({}, "netclust")  # answers the shell and exits, if it is the shell that asks
     try:
         with command.make_context("netclust", list(args)) as context:
             command.invoke(context)

@@ -16,7 +16,7 @@ app = typer.Typer(
     name="netclust",
     help="Link network records to what came before; what links to nothing normal is an anomaly.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},  # commands take it over from here
     pretty_exceptions_enable=False,
     rich_markup_mode="rich" if sys.stdout.isatty() else None,  # piped help is plain text
 )
@@ -428,7 +428,7 @@ def simulate_records(
 def simulate_capture(
     output: Annotated[str, typer.Option("-o", "--output", help="The pcap file to write (.gz or .xz packs it).")],
     labels: Annotated[str | None, typer.Option(help="A CSV file for one line a connection.")] = None,
-    hours: Annotated[float, typer.Option(help="How long the capture is.")] = 24.0,
+    hours: Annotated[float, typer.Option(help="How long the capture is; a day of 40 hosts is about 1.3 GB.")] = 0.25,
     seed: SeedOption = 0,
     attacks: Annotated[
         str,
@@ -474,7 +474,7 @@ def info(
 
 # The other commands stand in files of their own, and hang on to this one.
 for _name in (
-    "daemon", "cluster", "growth", "clustering", "coreference", "ranking", "multilabel", "approximate", "chains",
-    "attractive", "matching", "tracking", "grammar",
+    "demo", "daemon", "cluster", "growth", "clustering", "coreference", "ranking", "multilabel", "approximate",
+    "chains", "attractive", "matching", "tracking", "grammar",
 ):  # fmt: skip
     importlib.import_module(f"netclust.cli.{_name}_app")

@@ -12,7 +12,7 @@ import msgspec
 from netclust.cli.network import report_skipped
 from netclust.cli.output import check_folders, note, progress, result, say, table, write_json
 from netclust.datasets.records import RecordReader, load_kernels
-from netclust.errors import InputError
+from netclust.errors import InputError, MissingExtraError
 from netclust.models.bootstrap import RESAMPLES, Interval
 from netclust.models.looks import TEST_SETS, count_looks, find_ledger, record_look
 from netclust.models.params import PRESETS, load_params
@@ -121,7 +121,7 @@ def _check_plots(folder: Path | None) -> None:
     if folder is None:
         return
     if importlib.util.find_spec("matplotlib") is None:
-        raise InputError("pictures need matplotlib: pip install 'netclust[plot]'")
+        raise MissingExtraError("a picture", "matplotlib", "plot")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -12,9 +12,12 @@ from netclust.datasets.simulate import HELD_BACK, KNOWN, NOTICE, simulate
 
 def capture(output: str, labels: str | None, **options: Any) -> None:
     """Simulate packets, write them and their labels, and tell what was made."""
-    from netclust.datasets.capture_simulator import simulate_capture
+    from netclust.datasets.capture_simulator import expected_bytes, simulate_capture
 
     check_outputs(Path(output), None if labels is None else Path(labels))
+    size = expected_bytes(options["hours"], options["hosts"], options["scale"], options["snaplen"])
+    packed = ", before packing" if output.endswith((".gz", ".xz")) else ""
+    note(f"{output}: {options['hours']:g} h of {options['hosts']} hosts, about {megabytes(size)}{packed}")
     made = simulate_capture(output, labels, **options)
     hostile = made.connections - made.labels.get("normal", 0)
     note(f"{made.packets:,} packets, {made.bytes:,} bytes, {made.connections:,} connections in {made.seconds:.1f} s")
@@ -23,6 +26,15 @@ def capture(output: str, labels: str | None, **options: Any) -> None:
     attacks = ", ".join(f"{name} {count:,}" for name, count in made.labels.items() if name != "normal")
     note(f"attacks: {hostile:,} connections ({attacks or 'none'})")
     note(NOTICE)
+
+
+def megabytes(size: int) -> str:
+    """Round a size for people.
+
+    >>> megabytes(14_000_000), megabytes(300), megabytes(1_344_000_000)
+    ('14 MB', '1 MB', '1.3 GB')
+    """
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{max(round(size / 1e6), 1)} MB"
 
 
 def records(output: str, count: int, seed: int, day: int, attacks: str, attack_share: float) -> None:

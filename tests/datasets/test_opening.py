@@ -239,7 +239,7 @@ def test_without_its_package_a_zstd_file_says_what_to_install(tmp_path: Path, mo
     path.write_bytes(PACKED["zst"])
     with pytest.raises(InputError) as error:
         unpack(path)
-    assert str(error.value) == f"{path}: is packed by zstd, which needs: pip install netclust[zstd]"
+    assert str(error.value) == f"{path}: a file packed by zstd needs zstandard: pip install 'netclust[zstd]'"
 
 
 @pytest.mark.parametrize("form", PACKED)

@@ -356,7 +356,7 @@ def test_what_cannot_work_is_begun(past: Table, tests: list[TestStream]) -> None
 def test_an_absent_package_is_found_late(monkeypatch: Any) -> None:
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in ("river", "sklearn") else found(name))
-    with pytest.raises(InputError, match=r"need river and scikit-learn: pip install 'netclust\[bench\]'"):
+    with pytest.raises(InputError, match=r"needs river and scikit-learn: pip install 'netclust\[bench\]'"):
         check_peers(chosen_peers("fast"))
     check_peers(chosen_peers("none"))
     check_peers([PEER])

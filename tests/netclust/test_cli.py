@@ -63,7 +63,7 @@ def test_no_command_shows_no_help(run: Any) -> None:
 def test_an_option_has_no_help(run: Any, command: list[str]) -> None:
     ran = run(*command, "--help")
     assert (ran.code, ran.err) == (0, "")
-    options = re.findall(r"^  (?:-o, )?(--[a-z-]+)(.*(?:\n {10,}.*)*)", ran.out, re.MULTILINE)
+    options = re.findall(r"^  (?:-[oh], )?(--[a-z-]+)(.*(?:\n {10,}.*)*)", ran.out, re.MULTILINE)
     assert len(options) >= 3
     for name, text in options:
         assert re.sub(r"<[^>]*>|\[[^\]]*\]", "", text).strip(), name

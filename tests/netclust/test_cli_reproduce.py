@@ -53,7 +53,7 @@ def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_option_has_no_help(reproduce: Any) -> None:
     ran = reproduce("--help")
     assert (ran.code, ran.err) == (0, "")
-    options = dict(re.findall(r"^  (--[a-z-]+)(.*(?:\n {10,}.*)*)", ran.out, re.MULTILINE))
+    options = dict(re.findall(r"^  (?:-h, )?(--[a-z-]+)(.*(?:\n {10,}.*)*)", ran.out, re.MULTILINE))
     assert set(options) == {
         "--train", "--test", "--draws", "--seeds", "--json", "--plots", "--peers", "--pretrain", "--schema", "--jobs",
         "--help",
@@ -123,8 +123,12 @@ def test_a_bad_call_is_not_refused(reproduce: Any, files: Files, tmp_path: Path)
 @pytest.mark.parametrize(
     ("absent", "option", "part"),
     [
-        ("river", ["--peers", "fast"], "the peers need river: pip install 'netclust[bench]'"),
-        ("sklearn", ["--peers", "all"], "the peers need scikit-learn: pip install 'netclust[bench]'"),
+        ("river", ["--peers", "fast"], "(--peers none leaves them out) needs river: pip install 'netclust[bench]'"),
+        (
+            "sklearn",
+            ["--peers", "all"],
+            "(--peers none leaves them out) needs scikit-learn: pip install 'netclust[bench]'",
+        ),
         ("matplotlib", ["--peers", "none", "--plots", "pictures"], "pip install 'netclust[plot]'"),
     ],
 )

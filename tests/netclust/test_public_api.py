@@ -19,7 +19,7 @@ PUBLIC = [
     "StoredPairs", "TextFeatures", "TextPairs", "measure_clustering", "read_items", "CoreferenceModel",
     "CoreferenceSettings", "Document", "Mention", "plain_document", "read_documents", "score_documents",
     "train_coreference", "write_conll", "Queries", "Query", "RankModel", "RankSettings", "measure_rankings",
-    "read_queries", "train_ranking", "StructuredModel",
+    "read_queries", "train_ranking", "StructuredModel", "MissingExtraError",
 ]  # fmt: skip
 
 

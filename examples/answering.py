@@ -1,7 +1,7 @@
 # %% [markdown]
 # # For the operator: from a model to alerts that are answered
 #
-# Cells are marked with `# %%`: run the file (`python examples/operator.py`), or cell by cell in an editor.
+# Cells are marked with `# %%`: run the file (`python examples/answering.py`), or cell by cell in an editor.
 # Everything is simulated; with your own records only the two `simulate` lines change.
 
 # %%
