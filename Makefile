@@ -54,7 +54,7 @@ test-peers: $(PEERS)
 	$(PYTEST) -m 'peers and not long' $(ARGS) tests
 
 # Every command and snippet of the guides and examples.
-test-docs: $(PEERS)
+test-docs: $(PEERS) $(DOCS)
 	$(PYTEST) -m 'docs and not long' $(ARGS) tests
 
 test-long: $(PEERS) $(SYSTEM)

@@ -13,8 +13,6 @@ from netclust.cli import main
 from netclust.models.params import TrainParams
 from netclust.schema import load_schema, parse_schema
 
-pytestmark = pytest.mark.docs
-
 ROOT = Path(__file__).parent.parent
 
 
