@@ -129,6 +129,13 @@ METRICS: Final[tuple[MetricDoc, ...]] = (
     _counter("input_errors", "Lines, records and files that could not be read.", "source", "reason"),
     _counter("decode_errors", "Packets and capture blocks that could not be read in full.", "source", "reason"),
     _counter("source_events", "What else happened to a source.", "source", "reason"),
+    _counter(
+        "source_gaps",
+        "Restarts of a source that cannot be read again after an end that was not in order: what came between is lost.",
+        "source",
+    ),
+    _counter("source_gap_seconds", "Length of those gaps, from the last checkpoint to the restart.", "source"),
+    _counter("source_states_refused", "Saved states that could not be used: the source began empty.", "source"),
     _counter("kernel_drops", "Packets dropped before they were read, because the ring was full.", "source"),
     _gauge("flow_table_open", "Connections that are open in the flow table.", "source"),
     _counter("flow_table_evictions", "Connections that were ended early because the flow table was full.", "source"),
@@ -214,7 +221,8 @@ The set is bounded: no address, alert, cluster or path is ever a label. `source`
 configuration. A reason that is in none of the lists below counts as `other`. Beside these metrics there are
 `process_*` and `python_info` of the Prometheus client.
 
-Counters begin at 0 when the daemon starts, except those of the linker, which its checkpoint carries on. They do not
+Counters begin at 0 when the daemon starts, except those of the linker and of the gaps of sources
+(`netclust_source_gap*`, `netclust_source_states_refused_total`), which its checkpoint carries on. They do not
 go down while it runs, also when a reload exchanges a source, a sink or the model.
 
 `netclust_link_score` has buckets below 0, so it has neither `_sum` nor `_count`: its `le="+Inf"` bucket is the count.

@@ -1,10 +1,7 @@
-"""Going on from a checkpoint: the detector as it was, also under another model or window; where sources stand."""
+"""Going on from a checkpoint: the detector as it was, also under another model or window; numbers of sources."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from netclust.container import Arrays
 from netclust.errors import InputError, ModelError
 from netclust.linker import Linker
 from netclust.model import Model
@@ -13,10 +10,9 @@ from netclust.stream.daemon.config import Config
 from netclust.stream.daemon.logs import Log
 from netclust.stream.daemon.models import ModelShelf
 from netclust.stream.detector import Detector
-from netclust.stream.sources.base import Source, SourceState
 from netclust.stream.sources.sockets import is_socket
 
-__all__ = ["detector_of", "numbers_of", "state_of"]
+__all__ = ["detector_of", "numbers_of"]
 
 _PREFIX = "detector."
 
@@ -57,15 +53,3 @@ def detector_of(
         return Detector(model, config, names=names, patient=patient)
     log.info("goes on after record", records=linker.tick, checkpoint=loaded.path.name)
     return detector
-
-
-def state_of(source: Source, facts: dict[str, Any], arrays: Arrays) -> SourceState | None:
-    """Where a source stood; None if it was never read."""
-    saved = facts.get("sources", {}).get(source.name)
-    if saved is None and (source.replayable or not facts):
-        return None
-    saved = dict(saved or {"seq": 0})
-    if not source.replayable and not facts.get("clean") and "seq" in saved:
-        saved["seq"] = ((int(saved["seq"]) >> 32) + 1) << 32  # ids of records that were lost are not given again
-    prefix = f"source.{source.name}."
-    return SourceState(saved, {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)})

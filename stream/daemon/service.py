@@ -32,14 +32,15 @@ from netclust.stream.daemon.outputs import Outputs
 from netclust.stream.daemon.privileges import DEFAULT_USER, drop_root
 from netclust.stream.daemon.queues import Inbox
 from netclust.stream.daemon.reloading import Reloader
-from netclust.stream.daemon.resuming import detector_of, numbers_of, state_of
+from netclust.stream.daemon.resuming import detector_of, numbers_of
 from netclust.stream.daemon.shipping import SHIP, open_shipping
+from netclust.stream.daemon.source_states import SourceStates
 from netclust.stream.daemon.viewing import Viewing
 from netclust.stream.daemon.warming import leaving_cache, load_kernels, tell_of_compiling
 from netclust.stream.detector import Outcome
 from netclust.stream.sinks.base import Sink
 from netclust.stream.sinks.store_sink import StoreSink
-from netclust.stream.sources.base import Arrival, Source, empty_table
+from netclust.stream.sources.base import Arrival, Source, SourceState, empty_table
 from netclust.stream.store import Store, StoreCorruptError, move_aside
 from netclust.stream.telemetry import Telemetry
 from netclust.stream.verdict_lines import verdict_lines
@@ -117,7 +118,8 @@ class Daemon:
             references=len(self.detector.model.reference), warming_up=self.detector.warming,
         )  # fmt: skip
         facts = {} if loaded is None else loaded.facts
-        sources = self._open_sources(facts, {} if loaded is None else loaded.arrays)
+        self.source_states = SourceStates(loaded, self.store, self.log)
+        sources, states = self._open_sources()
         self.inbox = Inbox(sources, records=self.config.daemon.queue_records, seconds=self.config.daemon.queue_seconds)
         self.outputs = Outputs(self.telemetry, self.folder / "spool")
         self._undo.callback(lambda: self.outputs.close(1.0))
@@ -146,8 +148,7 @@ class Daemon:
         self.checkpointer = Checkpointer(
             self.checkpoints, self.inbox, self.telemetry, self.log, seconds=self.config.daemon.checkpoint_seconds
         )
-        if loaded is not None:
-            self.checkpointer.states = [state_of(source, facts, loaded.arrays) for source in sources]
+        self.checkpointer.states = states
 
     def _lock_folder(self) -> None:
         """One daemon a state folder."""
@@ -189,17 +190,22 @@ class Daemon:
         self._configured = model.fingerprint
         return loaded
 
-    def _open_sources(self, facts: dict[str, Any], arrays: dict[str, Any]) -> list[Source]:
+    def _open_sources(self) -> tuple[list[Source], list[SourceState | None]]:
+        """The sources, open, and where each one stands."""
         given = self._given_sources
         sources = (
             list(given)
             if given is not None
             else [build.build_source(s, self.detector.model) for s in self.config.sources]
         )
+        states = []
         for source in sources:
             self._undo.callback(source.close)
-            source.open(state_of(source, facts, arrays))
-        return sources
+            states.append(self.source_states.open(source))
+        self.source_states.claim()
+        names = [source.name for source in sources]
+        self.telemetry.add_samples("source states", lambda: self.source_states.samples(names))
+        return sources, states
 
     def _open_sinks(self, facts: dict[str, Any]) -> None:
         # A file that is replayed may wait for its own log; nothing else waits for a sink.
@@ -432,6 +438,7 @@ class Daemon:
         cut = Cut(
             facts={
                 "clean": clean,
+                "continuing": self.source_states.facts(),
                 "detector": facts,
                 "model": model,
                 "configured_model": self._configured,
