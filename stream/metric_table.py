@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from typing import Final, Literal, NamedTuple, get_args
 
+from netclust.labels import Dropped
 from netclust.stream.alert_events import ClosedBy, Kind, Severity
 from netclust.verdicts import VERDICTS, VIAS
 
@@ -80,6 +81,7 @@ LABEL_VALUES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("*", "shipped"): ("records", "verdicts"),
     ("netclust_checkpoints_total", "result"): ("ok", "failed"),
     ("netclust_reloads_total", "result"): ("ok", "failed"),
+    ("netclust_labels_dropped_total", "reason"): get_args(Dropped),
     ("netclust_shard_records_dropped_total", "reason"): ("duplicates", "wrong_lane"),
     ("netclust_bus_messages_total", "topic"): ("input", "verdicts", "events", "campaigns"),
     ("netclust_bus_messages_total", "result"): ("read", "unreadable", "written", "skipped", "refused"),
@@ -151,6 +153,12 @@ METRICS: Final[tuple[MetricDoc, ...]] = (
     _gauge("referents", "Records in the referent window."),
     _gauge("references", "Pinned referents, of the reference set."),
     _gauge("window_fill_ratio", "How full the referent window is, 0 to 1."),
+    _gauge("labels", "Names of labels that are known. From 64,512 on, records of sources bring no new ones."),
+    _counter(
+        "labels_dropped",
+        "Records whose label was left out, so that they count as unlabelled: too many different ones, or no name.",
+        "reason",
+    ),
     _gauge("clusters", "Novel clusters that are remembered."),
     _counter("clusters_opened", "Novel clusters opened."),
     _counter("clusters_forgotten", "Novel clusters given up to make room."),

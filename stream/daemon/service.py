@@ -21,6 +21,7 @@ from netclust.stream.daemon import build
 from netclust.stream.daemon.checkpoint import CheckpointStore, Cut, Loaded
 from netclust.stream.daemon.checkpointing import Checkpointer
 from netclust.stream.daemon.clerk import Clerk
+from netclust.stream.daemon.complaining import Complaining
 from netclust.stream.daemon.config import Config
 from netclust.stream.daemon.control import DaemonControl
 from netclust.stream.daemon.decisions import Decisions
@@ -69,6 +70,7 @@ class Daemon:
         self.config = config
         self.path = path
         self.log = log or Log(config.log.format, config.log.level)
+        self.complaining = Complaining(self.log)
         self.telemetry = Telemetry()
         self.phase: Phase = "starting"
         self.came_round = time.monotonic()
@@ -82,8 +84,6 @@ class Daemon:
         self.notifier = Notifier()
         self._beat = 0.0
         self._clocks: dict[int, tuple[int, float]] = {}
-        self._troubles: dict[str, str] = {}  # what was told in the log, by source and sink
-        self._lines_told: dict[str, int] = {}
         self._drift_counted: dict[str, int] = {}
         self.closes_alerts = False  # also when it is told to stop: nobody will go on with them
         self.lingers = False  # goes on to show what there was, and to take answers, when its sources have ended
@@ -384,18 +384,10 @@ class Daemon:
         now |= {f"sink {name}": why for name, why in self.outputs.troubles().items()}
         if self.shipping is not None:
             now |= {f"shipping {name}": why for name, why in self.shipping.troubles().items()}
-        for name, why in now.items():
-            if why and not self._troubles.get(name):
-                self.log.error(f"{name} does not work", why=why)
-        for name in [n for n, why in self._troubles.items() if why and not now.get(n)]:
-            self.log.info(f"{name} works again")
-        self._troubles = now
+        self.complaining.troubles(now)
+        self.complaining.labels(self.detector.linker.labels)
         for lane in self.inbox.lanes:
-            lines: list[str] = getattr(lane.source, "first_skipped", [])
-            told = self._lines_told.get(lane.source.name, 0)
-            for line in lines[told:]:
-                self.log.warning("could not be read, and is passed over", source=lane.source.name, what=line)
-            self._lines_told[lane.source.name] = len(lines)
+            self.complaining.lines(lane.source.name, getattr(lane.source, "first_skipped", []))
 
     def _note(self, *, running: bool) -> None:
         """Have the store say that we run, which clusters have grown, and what rules have hidden."""

@@ -1,9 +1,10 @@
 """Where each source continues after a restart, and the gaps of those that cannot be read again.
 
 A record's number has two halves: an epoch, and a count within it. A source that can be read again gives the same
-records the same numbers. One that cannot (an interface, a socket, a pipe) has lost what came after the last checkpoint, unless
-the last run ended in order. It then continues in an epoch that no source of this state folder has used, so no number is
-given twice. Whatever was saved of it, it opens: a state that cannot be used is counted and left aside.
+records the same numbers. One that cannot (an interface, a socket, a pipe) has lost what came after the last
+checkpoint, unless the last run ended in order. It then continues in an epoch that no source of this state folder has
+used, so no number is given twice. Whatever was saved of it, it opens: a state that cannot be used is counted and left
+aside.
 """
 
 from __future__ import annotations
