@@ -507,5 +507,5 @@ class Daemon:
         self.viewing.save(self.clerk.do)
         self._undo.close()
         self.log.info("stopped", records=self.detector.linker.tick)
-        failed = [lane for lane in self.inbox.lanes if lane.failure is not None]
+        failed = [lane for lane in self.inbox.lanes if lane.failure is not None or (not stopped and trouble_of(lane))]
         return 1 if failed and len(failed) == len(self.inbox.lanes) else 0

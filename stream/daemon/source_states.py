@@ -90,6 +90,8 @@ class SourceStates:
     def _opens(self, source: Source, state: SourceState) -> bool:
         """Open a source at a state; False where that cannot be used, which is counted."""
         try:
+            if _number(state.facts) < 0:
+                raise ModelError(f"{source.name}: the saved state does not say which record comes next")
             source.open(state)
             return True
         except ModelError as error:
