@@ -133,7 +133,8 @@ class Daemon:
             self.telemetry.add_samples("ship", shipping.samples)
         if self.config.verdicts.path:
             held = b"" if loaded is None else loaded.arrays.get(HELD, np.zeros(0, np.uint8)).tobytes()
-            self.outputs.open_verdicts(self.config.verdicts.path, facts.get("verdicts"), held)
+            keeps = self.source_states.lost and not any(source.replayable for source in sources)
+            self.outputs.open_verdicts(self.config.verdicts.path, None if keeps else facts.get("verdicts"), held)
         self.decisions = Decisions(
             self.store, self.detector, self.telemetry, self.log, shelf=self.shelf,
             label_seq=int(facts.get("label_seq", 0)), rollback=int(facts.get("rollback", 0)),
@@ -213,7 +214,10 @@ class Daemon:
         self.outputs.add(StoreSink(self.store), self.config, facts.get("store"))
         for sink in [*build.build_sinks(self.config), *self._given_sinks]:
             kind = next((s.kind for s in self.config.sinks if s.name == sink.name), "")
-            self.outputs.add(sink, self.config, facts.get(sink.name), block=block and kind in ("jsonl", "terminal"))
+            # What is lost is not told again: a file keeps what it has.
+            keeps = self.source_states.lost and getattr(sink, "cuts_back", False)
+            told = None if keeps else facts.get(sink.name)
+            self.outputs.add(sink, self.config, told, block=block and kind in ("jsonl", "terminal"))
 
     def _sources(self) -> list[Source]:
         return [lane.source for lane in self.inbox.lanes]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import io
 from typing import Any
 
 import msgspec
@@ -19,10 +19,12 @@ from netclust.models.network import train_network
 from netclust.stream.bus.record_messages import LabelMessage, pack_label, pack_records, unpack_records
 from netclust.stream.cluster.shard import Shard
 from netclust.stream.daemon.config import parse_config
+from netclust.stream.daemon.logs import Log
+from netclust.stream.daemon.service import Daemon
 from netclust.stream.detector import Detector, Outcome
 from netclust.stream.sinks.cef import to_cef
 from netclust.stream.sinks.ecs import encode
-from netclust.stream.sources.base import Arrival
+from netclust.stream.sources.base import Arrival, MemorySource
 from netclust.stream.verdict_lines import verdict_lines
 from netclust.table import Table
 
@@ -77,13 +79,8 @@ def test_the_detector_judges_any_records(model: Model, batches: list[Table]) -> 
     detector = Detector(model, parse_config(CONFIG), patient=False)
     for table in batches:
         told(detector.take(0, Arrival(table, None, 0.0)))
-    told(
-        [
-            dataclasses.replace(outcome)
-            for outcome in [detector.advance(2_000_000_000 * 10**9, Arrival(table, None, 0.0))]
-            if outcome
-        ]
-    )
+    passed = detector.advance(2_000_000_000 * 10**9, Arrival(table, None, 0.0))
+    told([] if passed is None else [passed])
     assert detector.linker.tick == sum(map(len, batches))
     facts, kept = detector.freeze()
     again = Detector(
@@ -147,3 +144,25 @@ def test_a_zeek_label_of_256_characters_is_left_out(model: Model) -> None:
     detector = Detector(load_shipped("conn"), parse_config(CONFIG))
     detector.take(0, Arrival(table, None, 0.0))
     assert detector.linker.labels.dropped["unusable"] == 1
+
+
+@settings(suppress_health_check=list(HealthCheck), max_examples=10)
+@given(st.lists(tables(), min_size=5, max_size=20))
+def test_a_daemon_lives_through_any_records(
+    tmp_path_factory: pytest.TempPathFactory, model: Model, batches: list[Table]
+) -> None:
+    """With its store, its console and its logs."""
+    folder = tmp_path_factory.mktemp("any")
+    model.save(folder / "model")
+    config = parse_config(
+        f'[daemon]\nstate_dir = "{folder}/state"\n[http]\nlisten = ""\n'
+        f'[model]\npath = "{folder}/model"\n[verdicts]\npath = "{folder}/verdicts"\n'
+        f'[[sink]]\nkind = "jsonl"\nname = "file"\npath = "{folder}/alerts"\n{CONFIG}'
+    )
+    out = io.StringIO()
+    daemon = Daemon(config, sources=[MemorySource("records", batches[0].schema, batches)], log=Log(stream=out))
+    daemon.open()
+    assert daemon.run() == 0
+    assert daemon.detector.linker.tick == sum(map(len, batches))
+    assert [lane.failure for lane in daemon.inbox.lanes] == [None]
+    assert " error " not in out.getvalue()

@@ -28,7 +28,7 @@ PATIENT = "queue_seconds = 60\nqueue_records = 1000000\n"
 
 
 class Numbers:
-    """The verdicts that were ever written, by record: a log is cut back to its checkpoint after a kill."""
+    """The verdicts that were ever written, by record: what is lost does not come again, so no log is cut back."""
 
     def __init__(self, daemon: Settled) -> None:
         self._daemon = daemon
@@ -38,8 +38,8 @@ class Numbers:
         """Read the log; how many records have a verdict so far. No number has ever stood for two records."""
         lines = self._daemon.verdicts()
         assert len({line["record"] for line in lines}) == len(lines)
-        for line in lines:
-            assert self._seen.setdefault(line["record"], line) == line
+        assert self._seen == {line["record"]: line for line in lines[: len(self._seen)]}
+        self._seen = {line["record"]: line for line in lines}
         return len(self._seen)
 
     def epochs(self) -> list[int]:
