@@ -27,7 +27,7 @@ class Complaining:
     """Remembers what was logged, so that nothing is logged twice."""
 
     def __init__(self, log: Log) -> None:
-        self._log = log
+        self.log = log
         self._troubles: dict[str, str] = {}
         self._lines: dict[str, int] = {}
         self._labels: set[str] = set()
@@ -36,15 +36,15 @@ class Complaining:
         """Log what has begun not to work, and what works again; by name, "" is no trouble."""
         for name, why in now.items():
             if why and not self._troubles.get(name):
-                self._log.error(f"{name} does not work", why=why)
+                self.log.error(f"{name} does not work", why=why)
         for name in [n for n, why in self._troubles.items() if why and not now.get(n)]:
-            self._log.info(f"{name} works again")
+            self.log.info(f"{name} works again")
         self._troubles = dict(now)
 
     def lines(self, source: str, first: Sequence[str]) -> None:
         """Log the first lines of a source that could not be read."""
         for line in first[self._lines.get(source, 0) :]:
-            self._log.warning("could not be read, and is passed over", source=source, what=line)
+            self.log.warning("could not be read, and is passed over", source=source, what=line)
         self._lines[source] = len(first)
 
     def labels(self, labels: LabelTable) -> None:
@@ -52,4 +52,4 @@ class Complaining:
         for reason, label in labels.first_dropped.items():
             if reason not in self._labels:
                 self._labels.add(reason)
-                self._log.warning(_DROPPED_LABELS[reason], first=label)
+                self.log.warning(_DROPPED_LABELS[reason], first=label)

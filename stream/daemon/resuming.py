@@ -11,8 +11,9 @@ from netclust.stream.daemon.logs import Log
 from netclust.stream.daemon.models import ModelShelf
 from netclust.stream.detector import Detector
 from netclust.stream.sources.sockets import is_socket
+from netclust.stream.store import Store, StoreError
 
-__all__ = ["detector_of", "numbers_of"]
+__all__ = ["bridge_gap", "detector_of", "numbers_of"]
 
 _PREFIX = "detector."
 
@@ -23,6 +24,20 @@ def numbers_of(config: Config, loaded: Loaded | None) -> dict[str, int]:
     for source in config.sources:
         numbers.setdefault(source.name, 1 + max(numbers.values(), default=-1))
     return numbers
+
+
+def bridge_gap(detector: Detector, store: Store, log: Log, *, all_lost: bool) -> None:
+    """After records were lost, keep apart what was told of them: no cluster gets the number of one of theirs.
+
+    Where no source is read again (`all_lost`), nobody else closes the alerts that were told since the checkpoint.
+    """
+    try:
+        detector.linker.number_clusters_after(store.newest_cluster())
+        closed = store.close_orphans({alert.id for alert in detector.book.open_alerts}) if all_lost else 0
+        if closed:
+            log.info("closed alerts that were opened after the last checkpoint: their records are lost", alerts=closed)
+    except StoreError as error:
+        log.error("the store could not be asked about what was lost", why=str(error))
 
 
 def detector_of(

@@ -33,7 +33,7 @@ from netclust.stream.daemon.outputs import Outputs
 from netclust.stream.daemon.privileges import DEFAULT_USER, drop_root
 from netclust.stream.daemon.queues import Inbox
 from netclust.stream.daemon.reloading import Reloader
-from netclust.stream.daemon.resuming import detector_of, numbers_of
+from netclust.stream.daemon.resuming import bridge_gap, detector_of, numbers_of
 from netclust.stream.daemon.shipping import SHIP, open_shipping
 from netclust.stream.daemon.source_states import SourceStates
 from netclust.stream.daemon.viewing import Viewing
@@ -70,7 +70,6 @@ class Daemon:
         self.config = config
         self.path = path
         self.log = log or Log(config.log.format, config.log.level)
-        self.complaining = Complaining(self.log)
         self.telemetry = Telemetry()
         self.phase: Phase = "starting"
         self.came_round = time.monotonic()
@@ -103,6 +102,7 @@ class Daemon:
             raise
 
     def _open(self) -> None:
+        self.complaining = Complaining(self.log)
         tell_of_compiling(self.log)
         model = build.check_config(self.config)
         self._lock_folder()
@@ -120,6 +120,9 @@ class Daemon:
         facts = {} if loaded is None else loaded.facts
         self.source_states = SourceStates(loaded, self.store, self.log)
         sources, states = self._open_sources()
+        all_lost = self.source_states.lost and not any(source.replayable for source in sources)
+        if self.source_states.lost:
+            bridge_gap(self.detector, self.store, self.log, all_lost=all_lost)
         self.inbox = Inbox(sources, records=self.config.daemon.queue_records, seconds=self.config.daemon.queue_seconds)
         self.outputs = Outputs(self.telemetry, self.folder / "spool")
         self._undo.callback(lambda: self.outputs.close(1.0))
@@ -133,8 +136,7 @@ class Daemon:
             self.telemetry.add_samples("ship", shipping.samples)
         if self.config.verdicts.path:
             held = b"" if loaded is None else loaded.arrays.get(HELD, np.zeros(0, np.uint8)).tobytes()
-            keeps = self.source_states.lost and not any(source.replayable for source in sources)
-            self.outputs.open_verdicts(self.config.verdicts.path, None if keeps else facts.get("verdicts"), held)
+            self.outputs.open_verdicts(self.config.verdicts.path, None if all_lost else facts.get("verdicts"), held)
         self.decisions = Decisions(
             self.store, self.detector, self.telemetry, self.log, shelf=self.shelf,
             label_seq=int(facts.get("label_seq", 0)), rollback=int(facts.get("rollback", 0)),

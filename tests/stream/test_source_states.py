@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,15 +16,21 @@ from hypothesis import strategies as st
 
 from netclust.container import Arrays
 from netclust.datasets.capture_simulator import simulate_capture
+from netclust.datasets.simulate import HELD_BACK, simulate
 from netclust.errors import InputError, ModelError
+from netclust.linker import Linker, LinkerConfig
+from netclust.models.network import train_network
+from netclust.models.shipped import load_shipped
 from netclust.schema import load_schema
 from netclust.stream.capture_files import CaptureFile
 from netclust.stream.daemon.checkpoint import Loaded
-from netclust.stream.daemon.config import SourceConfig
+from netclust.stream.daemon.config import SourceConfig, parse_config
 from netclust.stream.daemon.logs import Log
+from netclust.stream.daemon.resuming import bridge_gap
 from netclust.stream.daemon.source_states import SourceStates
+from netclust.stream.detector import Detector
 from netclust.stream.packets import PacketBlock
-from netclust.stream.sources.base import MAX_SEQ, Source, SourceState, next_epoch
+from netclust.stream.sources.base import MAX_SEQ, Arrival, Source, SourceState, next_epoch
 from netclust.stream.sources.captures import CaptureSource
 from netclust.stream.sources.live import LiveSource
 from netclust.stream.sources.packet_flows import PacketFlows
@@ -219,6 +226,40 @@ def test_the_next_epoch_is_above_all_that_was_given_since(seq: int, since: int) 
     assert found > seq + since - 1
     assert found % EPOCH == 0
     assert found - seq <= 2 * EPOCH
+
+
+def test_what_was_told_of_lost_records_is_kept_apart(life: Life) -> None:
+    """Clusters of theirs keep their numbers, and alerts that nobody knows any more are closed."""
+    model = train_network(simulate(1000, seed=1).table(), seed=0)
+    config = parse_config('[[source]]\nkind = "records"\npath = "-"\n[warmup]\nrecords = 0')
+    before, after = Detector(model, config), Detector(model, config)
+    table = simulate(300, seed=2, day=1, attacks=HELD_BACK).table()
+    events = [e for o in before.take(0, Arrival(table, None, 0.0)) for e in o.events]
+    life.store.save_events(events)
+    classes = len(model.encoding.labels)
+    life.store.save_clusters([msgspec.structs.replace(before.linker.clusters()[0], id=classes + 6)])
+    open_before = {alert.id for alert in before.book.open_alerts}
+    assert len(open_before) > 1
+    assert life.store.newest_cluster() == classes + 6
+    log = Log(stream=life.out)
+    bridge_gap(after, life.store, log, all_lost=False)
+    assert {alert.id for alert in life.store.alerts(state="open")} == open_before
+    assert after.linker.counters()["clusters_opened_total"] == 7  # the next one is classes + 7
+    bridge_gap(after, life.store, log, all_lost=True)
+    assert life.store.alerts(state="open") == []
+    life.store.close()
+    bridge_gap(after, life.store, log, all_lost=True)
+    assert "the store could not be asked" in life.out.getvalue()
+
+
+def test_an_empty_store_changes_no_number(life: Life) -> None:
+    model = load_shipped("flow")
+    for partitions in (1, 4):
+        linker = Linker(model, LinkerConfig(partitions=partitions))
+        linker.number_clusters_after(life.store.newest_cluster())
+        assert linker.counters()["clusters_opened_total"] == 0
+        linker.number_clusters_after(len(model.encoding.labels))
+        assert linker.counters()["clusters_opened_total"] == partitions
 
 
 # The sources themselves

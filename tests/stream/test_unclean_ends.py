@@ -85,9 +85,15 @@ def test_a_socket_source_starts_after_ten_kills(tmp_path: Path) -> None:
     port = free_port()
     lines = attack_lines(tmp_path, 2200).splitlines(keepends=True)
     alerts = tmp_path / "alerts.jsonl"
+    kept = [b""]
+
+    def feed(run: int) -> None:
+        assert alerts.read_bytes().startswith(kept[-1])  # no alert is taken back
+        send(port, b"".join(lines[run * 200 : run * 200 + 200]))
+
     running = Settled(tmp_path / "run", records(f"tcp://127.0.0.1:{port}"), more=jsonl(alerts), daemon=PATIENT)
     try:
-        numbers = killed_ten_times(running, "in", lambda run: send(port, b"".join(lines[run * 200 : run * 200 + 200])))
+        numbers = killed_ten_times(running, "in", feed, lambda: kept.append(alerts.read_bytes()))
         running.until(lambda: running.judged() == 200, "all of the last run")
         assert running.stop() == 0
     finally:
