@@ -205,7 +205,6 @@ class Daemon:
         for source in sources:
             self._undo.callback(source.close)
             states.append(self.source_states.open(source))
-        self.source_states.claim()
         names = [source.name for source in sources]
         self.telemetry.add_samples("source states", lambda: self.source_states.samples(names))
         return sources, states

@@ -28,6 +28,8 @@ __all__ = ["EPOCH", "SourceStates"]
 
 EPOCH = "epoch"
 """Under this name the store keeps the newest epoch, should all checkpoints be lost."""
+EPOCHS_SINCE = 1_577_836_800
+"""Epochs that cannot be noted are counted in seconds since 2020."""
 
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=MAX_SEQ)]
 
@@ -61,8 +63,11 @@ class SourceStates:
         self._saved: dict[str, Any] = self._facts.get("sources", {})
         claimed = _claimed(store)
         self._used = loaded is not None or claimed >= 0
-        self._next = next_epoch(max([self._known.epoch, claimed, *map(_number, self._saved.values())]))
         self.newest_epoch = max(self._known.epoch, claimed)
+        self._next = next_epoch(max([self.newest_epoch, *map(_number, self._saved.values())]))
+        self._began = False
+        if claimed < 0:
+            self._claim()
         self.lost = False
         """Whether a source continues with a gap."""
 
@@ -76,14 +81,14 @@ class SourceStates:
             source.open(None)
             return None
         state = self._state(source.name)
-        if self._facts.get("clean"):
-            if state is not None and self._opens(source, state):
-                return state
-        else:
+        clean = bool(self._facts.get("clean"))
+        if clean and state is not None and self._opens(source, state):
+            return state
+        self._begin_epoch()
+        if not clean:
             self._note_gap(source.name)
-        self.newest_epoch = self._next
-        empty = SourceState({"seq": self._next})
-        if self._facts.get("clean") or state is None or not self._opens(source, _with_gap(state, self._next)):
+        empty = SourceState({"seq": self.newest_epoch})
+        if clean or state is None or not self._opens(source, _with_gap(state, self.newest_epoch)):
             source.open(empty)
         return empty  # until it says more
 
@@ -100,13 +105,25 @@ class SourceStates:
             self._log.warning(message, source=source.name, why=str(error))
             return False
 
-    def claim(self) -> None:
-        """Note the newest epoch in the store, before any record has a number of it."""
+    def _begin_epoch(self) -> None:
+        """Begin one, before any record has a number of it; all sources of this run share it.
+
+        Where the disk is full, it cannot be noted, and it may be forgotten: it is that of this second then.
+        """
+        if self._began:
+            return
+        self._began, self.newest_epoch = True, self._next
+        if not self._claim():
+            self.newest_epoch = max(self._next, int(self._clock() - EPOCHS_SINCE) << 32)
+
+    def _claim(self) -> bool:
+        """Note the newest epoch in the store."""
         try:
-            if _claimed(self._store) != self.newest_epoch:
-                self._store.set_meta(EPOCH, self.newest_epoch)
+            self._store.set_meta(EPOCH, self.newest_epoch)
         except StoreError as error:
             self._log.error("the epoch of record numbers could not be noted in the store", why=str(error))
+            return False
+        return True
 
     def facts(self) -> dict[str, Any]:
         """For a checkpoint."""
@@ -146,7 +163,7 @@ class SourceStates:
             source=name,
             since=datetime.fromtimestamp(since, UTC).isoformat(timespec="seconds") if since > 0 else "unknown",
             seconds=round(seconds, 1),
-            next_record=self._next,
+            next_record=self.newest_epoch,
         )
 
 

@@ -83,13 +83,10 @@ class Life:
         self.states: SourceStates | None = None
         self.now = NOW
 
-    def start(self, *sources: Source, claim: bool = True) -> list[SourceState | None]:
+    def start(self, *sources: Source) -> list[SourceState | None]:
         """Open the sources where the newest checkpoint has them."""
         self.states = SourceStates(self.checkpoint, self.store, Log(stream=self.out), clock=lambda: self.now)
-        found = [self.states.open(source) for source in sources]
-        if claim:
-            self.states.claim()
-        return found
+        return [self.states.open(source) for source in sources]
 
     def cut(self, *, clean: bool = False, arrays: Arrays | None = None, **sources: dict[str, Any]) -> None:
         """Write a checkpoint in which these sources say where they stand."""
@@ -167,6 +164,30 @@ def test_with_all_checkpoints_lost_the_store_knows_the_epoch(life: Life) -> None
     life.start(wire)
     assert wire.seq == 2 * EPOCH
     assert life.counts() == (1, 30, 0)
+
+
+def test_on_a_full_disk_the_epoch_is_that_of_the_second(life: Life) -> None:
+    """Nothing remembers it, so it must not be one that a later start takes."""
+    wire = Wire()
+    life.start(wire)
+    life.cut(wire={"seq": 5})
+    life.store.close()
+    seen = []
+    for _ in range(2):
+        life.now += 1
+        life.start(wire)
+        seen.append(wire.seq)
+    assert seen[0] % EPOCH == seen[1] % EPOCH == 0
+    assert EPOCH < seen[0] < seen[1] < MAX_SEQ
+    assert "could not be noted in the store" in life.out.getvalue()
+
+
+def test_all_sources_of_a_run_share_an_epoch(life: Life) -> None:
+    wires = Wire("a"), Wire("b")
+    life.start(*wires)
+    life.cut(a={"seq": 5}, b={"seq": 7 * EPOCH})
+    life.start(*wires)
+    assert [wire.seq for wire in wires] == [8 * EPOCH, 8 * EPOCH]
 
 
 def test_a_source_that_comes_back_into_the_configuration_begins_an_epoch_without_a_gap(life: Life) -> None:
