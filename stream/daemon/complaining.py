@@ -1,11 +1,12 @@
 """What does not work, in the log: once when it begins and once when it works again; what was passed over, at first.
 
->>> import io
+>>> import io, json
 >>> out = io.StringIO()
->>> complaints = Complaining(Log(stream=out))
->>> complaints.troubles({"source eth0": "no such interface"}); complaints.troubles({"source eth0": ""})
->>> [line.split("  ")[0].partition("Z ")[2] for line in out.getvalue().splitlines()]
-['error   source eth0 does not work', 'info    source eth0 works again']
+>>> complaints = Complaining(Log("json", "info", out))
+>>> for why in ("no such interface", "no such interface", ""):
+...     complaints.troubles({"source eth0": why})
+>>> [json.loads(line)["message"] for line in out.getvalue().splitlines()]
+['source eth0 does not work', 'source eth0 works again']
 """
 
 from __future__ import annotations

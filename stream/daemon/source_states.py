@@ -63,10 +63,11 @@ class SourceStates:
         self._saved: dict[str, Any] = self._facts.get("sources", {})
         claimed = _claimed(store)
         self._used = loaded is not None or claimed >= 0
-        self.newest_epoch = max(self._known.epoch, claimed)
-        self._next = next_epoch(max([self.newest_epoch, *map(_number, self._saved.values())]))
+        numbers = [*map(_number, self._saved.values())]
+        self.newest_epoch = max(self._known.epoch, claimed, *(max(number, 0) >> 32 << 32 for number in numbers), 0)
+        self._next = next_epoch(max([self.newest_epoch, *numbers]))
         self._began = False
-        if claimed < 0:
+        if claimed < self.newest_epoch or claimed < 0:
             self._claim()
         self.lost = False
         """Whether a source continues with a gap."""
