@@ -431,8 +431,6 @@ class Linker:
         counts["referents"] = sum(part.live.stop - part.live.start for part in self._parts)
         counts["representatives"] = sum(int(part.kept.size[0]) for part in self._parts)
         counts["records_total"] = self.tick
-        counts["labels"] = len(self.labels)
-        counts |= {f"labels_dropped_{reason}": count for reason, count in self.labels.dropped.items()}
         return counts
 
     # Snapshot

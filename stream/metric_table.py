@@ -153,7 +153,7 @@ METRICS: Final[tuple[MetricDoc, ...]] = (
     _gauge("referents", "Records in the referent window."),
     _gauge("references", "Pinned referents, of the reference set."),
     _gauge("window_fill_ratio", "How full the referent window is, 0 to 1."),
-    _gauge("labels", "Names of labels that are known. From 64,512 on, records of sources bring no new ones."),
+    _gauge("labels", "Names of labels that are known; from 64,512 on, sources bring no new ones. Of shards: the most."),
     _counter(
         "labels_dropped",
         "Records whose label was left out, so that they count as unlabelled: too many different ones, or no name.",

@@ -442,7 +442,6 @@ def _sink_samples(name: str, counters: dict[str, int], gauges: dict[str, float])
 def _linker_samples(counters: dict[str, int], window: int) -> Iterator[Sample]:
     for key, metric in _LINKER_COUNTERS.items():
         yield metric, (), counters.get(key, 0)
-    yield "labels", (), counters.get("labels", 0)
     for reason in get_args(Dropped):
         yield "labels_dropped_total", (reason,), counters.get(f"labels_dropped_{reason}", 0)
     yield "referents", (), counters.get("referents", 0)

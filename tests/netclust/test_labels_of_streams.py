@@ -103,7 +103,7 @@ def test_late_labels_beyond_the_cap_leave_a_record_unlabelled(past: Table, monke
     records = table([f"label {k}" for k in range(40)])
     verdicts = linker.process(model.encoding.encode(records, linker.labels, delivered=True))
     assert len(verdicts) == 40
-    assert linker.counters()["labels_dropped_full"] == 39
-    assert linker.counters()["labels"] == 3
+    assert linker.labels.dropped["full"] == 39
+    assert len(linker.labels) == 3
     restored = Linker.restore(model, linker.snapshot())
     assert restored.labels.names == linker.labels.names
