@@ -18,14 +18,14 @@ values get codes from 1; a value never seen in training has no code (0) and matc
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.batch import Batch
+from netclust.batch import NO_LABEL, Batch
 from netclust.errors import InputError
 from netclust.labels import LabelTable
 from netclust.schema import Attribute, Schema, Transform
@@ -60,12 +60,21 @@ class Encoding:
         """Codes of every coded attribute, 0 included."""
         return tuple(len(v) + 1 for v in self.vocabularies)
 
+    @cached_property
+    def labels_by_name(self) -> dict[str, int]:
+        """The number of every training label."""
+        return {name: number for number, name in enumerate(self.labels)}
+
     def label_table(self) -> LabelTable:
         """A fresh table with the training labels."""
         return LabelTable(self.labels, self.schema.normal)
 
-    def encode(self, table: Table, labels: LabelTable | None = None) -> Batch:
-        """The batch of a table. With `labels`, label names not seen in training get new numbers there."""
+    def encode(self, table: Table, labels: LabelTable | None = None, *, delivered: bool = False) -> Batch:
+        """The batch of a table. With `labels`, label names not seen in training get new numbers there.
+
+        InputError where there are too many names, or one that is none; of records that a stream has `delivered`, such
+        a label is left out and counted (`LabelTable.dropped`).
+        """
         ours, theirs = ([(a.name, a.kind) for a in schema.features] for schema in (self.schema, table.schema))
         if ours != theirs:
             raise InputError(f"records of schema {table.schema.name} cannot be encoded for schema {self.schema.name}")
@@ -75,14 +84,16 @@ class Encoding:
             codes = {value: c for c, value in enumerate(vocabulary, 1)}
             lookup = np.array([codes.get(value, 0) for value in table.symbols[s]], np.uint16)
             code[:, s] = lookup[table.sym[:, s]]
-        names = self.label_table() if labels is None else labels
-        lookup_label = names.encode(table.labels, grow=labels is not None)
+        if labels is None:
+            numbers = _label_numbers(table, lambda name, _: self.labels_by_name.get(name, NO_LABEL))
+        else:
+            numbers = _label_numbers(table, labels.take if delivered else lambda name, _: labels.add(name))
         return Batch(
             num=self.scale(table.num[:, columns]),
             code=code,
             time=table.time,
             seq=table.seq,
-            label=lookup_label[table.label],
+            label=numbers,
             key=table.key,
             context=table.context,
         )
@@ -120,6 +131,21 @@ class Encoding:
             else:
                 values.append(self.vocabularies[s][code[s] - 1] if code[s] else None)
         return values
+
+
+def _label_numbers(table: Table, number: Callable[[str, int], int]) -> NDArray[np.int32]:
+    """The label number of every record; `number` gives that of a name which a count of records has.
+
+    Names come in the order of their first record, and only those that a record has: a table may know many more.
+    """
+    if not table.has_labels:
+        return np.full(len(table), NO_LABEL, np.int32)
+    used, first, inverse, counts = np.unique(table.label, return_index=True, return_inverse=True, return_counts=True)
+    found = np.full(len(used), NO_LABEL, np.int32)
+    for k in np.argsort(first).tolist():
+        if name := table.labels[used[k]]:
+            found[k] = number(name, int(counts[k]))
+    return np.asarray(found[inverse.reshape(-1)], np.int32)
 
 
 def fit_encoding(table: Table, without: Sequence[str] = ()) -> Encoding:

@@ -398,6 +398,13 @@ class Linker:
             for part in self._parts
         )
 
+    def number_clusters_after(self, cluster: int) -> None:
+        """Give clusters that open from now on higher numbers than this one, which was given by somebody else."""
+        partitions = self.config.partitions if self.config.shard is None else self.config.shard[1]
+        opened = max(cluster - len(self.model.encoding.labels), -1) // partitions + 1
+        for part in self._parts:
+            part.cursor[kernels.NEXT_CLUSTER] = max(int(part.cursor[kernels.NEXT_CLUSTER]), opened)
+
     def members(
         self, *, cluster: int | None = None, record_id: str | None = None
     ) -> tuple[NDArray[np.float32], NDArray[np.uint16]]:

@@ -83,6 +83,10 @@ class Connections(ABC):
         """How many were given; the number of the next one."""
         return self._seen
 
+    def skip_to(self, seq: int) -> None:
+        """Number the next one `seq`; numbers never go back."""
+        self._seen = max(self._seen, seq)
+
     @property
     @abstractmethod
     def windows(self) -> TrafficCounts | Relations:

@@ -194,7 +194,7 @@ class Detector:
             stop = min(stop, at + NOTICE_RECORDS - self.linker.tick % NOTICE_RECORDS)
             rows = np.arange(at, stop)
             part = table if stop - at == n else table[at:stop]
-            batch = self.model.encoding.encode(part, self.linker.labels)
+            batch = self.model.encoding.encode(part, self.linker.labels, delivered=True)
             batch.source[:] = number
             outcome = self._link(batch, rows, arrival)
             outcome.results[:0], outcome.events[:0] = results, events

@@ -34,6 +34,11 @@ from netclust.kernels import ring as layout
 from netclust.stream import bpf as filters
 from netclust.stream.packets import ETHERNET, INDEX, MAX_PACKET_BYTES, RAW, PacketBlock, PacketSource
 
+
+class InterfaceAwayError(InputError):
+    """An interface is not there, or down: it may come later."""
+
+
 RING_BYTES = 64 << 20
 """Of each interface: a second of traffic at 500 Mbit/s."""
 
@@ -439,9 +444,9 @@ def _describe(sock: socket.socket, name: str) -> tuple[int, int, bool]:
         (flags,) = struct.unpack_from("@H", fcntl.ioctl(sock, _SIOCGIFFLAGS, request), 16)
         (hardware,) = struct.unpack_from("@H", fcntl.ioctl(sock, _SIOCGIFHWADDR, request), 16)
     except (OSError, struct.error) as err:
-        raise InputError(f"there is no interface {name!r}; there are: {_existing()}") from err
+        raise InterfaceAwayError(f"there is no interface {name!r}; there are: {_existing()}") from err
     if not flags & _IFF_UP:
-        raise InputError(f"the interface {name} is down: `sudo ip link set {name} up`")
+        raise InterfaceAwayError(f"the interface {name} is down: `sudo ip link set {name} up`")
     if hardware not in _LINKS:
         raise InputError(
             f"{name}: packets of its kind (ARPHRD {hardware}) are not decoded, only Ethernet, loopback and IP tunnels; "

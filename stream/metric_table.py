@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from typing import Final, Literal, NamedTuple, get_args
 
+from netclust.labels import Dropped
 from netclust.stream.alert_events import ClosedBy, Kind, Severity
 from netclust.verdicts import VERDICTS, VIAS
 
@@ -80,6 +81,7 @@ LABEL_VALUES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("*", "shipped"): ("records", "verdicts"),
     ("netclust_checkpoints_total", "result"): ("ok", "failed"),
     ("netclust_reloads_total", "result"): ("ok", "failed"),
+    ("netclust_labels_dropped_total", "reason"): get_args(Dropped),
     ("netclust_shard_records_dropped_total", "reason"): ("duplicates", "wrong_lane"),
     ("netclust_bus_messages_total", "topic"): ("input", "verdicts", "events", "campaigns"),
     ("netclust_bus_messages_total", "result"): ("read", "unreadable", "written", "skipped", "refused"),
@@ -129,6 +131,13 @@ METRICS: Final[tuple[MetricDoc, ...]] = (
     _counter("input_errors", "Lines, records and files that could not be read.", "source", "reason"),
     _counter("decode_errors", "Packets and capture blocks that could not be read in full.", "source", "reason"),
     _counter("source_events", "What else happened to a source.", "source", "reason"),
+    _counter(
+        "source_gaps",
+        "Restarts of a source that cannot be read again after an end that was not in order: what came between is lost.",
+        "source",
+    ),
+    _counter("source_gap_seconds", "Length of those gaps, from the last checkpoint to the restart.", "source"),
+    _counter("source_states_refused", "Saved states that could not be used: the source began empty.", "source"),
     _counter("kernel_drops", "Packets dropped before they were read, because the ring was full.", "source"),
     _gauge("flow_table_open", "Connections that are open in the flow table.", "source"),
     _counter("flow_table_evictions", "Connections that were ended early because the flow table was full.", "source"),
@@ -144,6 +153,12 @@ METRICS: Final[tuple[MetricDoc, ...]] = (
     _gauge("referents", "Records in the referent window."),
     _gauge("references", "Pinned referents, of the reference set."),
     _gauge("window_fill_ratio", "How full the referent window is, 0 to 1."),
+    _gauge("labels", "Names of labels that are known; from 64,512 on, sources bring no new ones. Of shards: the most."),
+    _counter(
+        "labels_dropped",
+        "Records whose label was left out, so that they count as unlabelled: too many different ones, or no name.",
+        "reason",
+    ),
     _gauge("clusters", "Novel clusters that are remembered."),
     _counter("clusters_opened", "Novel clusters opened."),
     _counter("clusters_forgotten", "Novel clusters given up to make room."),
@@ -214,7 +229,8 @@ The set is bounded: no address, alert, cluster or path is ever a label. `source`
 configuration. A reason that is in none of the lists below counts as `other`. Beside these metrics there are
 `process_*` and `python_info` of the Prometheus client.
 
-Counters begin at 0 when the daemon starts, except those of the linker, which its checkpoint carries on. They do not
+Counters begin at 0 when the daemon starts, except those of the linker and of the gaps of sources
+(`netclust_source_gap*`, `netclust_source_states_refused_total`), which its checkpoint carries on. They do not
 go down while it runs, also when a reload exchanges a source, a sink or the model.
 
 `netclust_link_score` has buckets below 0, so it has neither `_sum` nor `_count`: its `le="+Inf"` bucket is the count.

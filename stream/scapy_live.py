@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netclust.errors import InputError, MissingExtraError
-from netclust.stream.live import HEARTBEAT, LAG, RING_BYTES
+from netclust.stream.live import HEARTBEAT, LAG, RING_BYTES, InterfaceAwayError
 from netclust.stream.packets import ETHERNET, INDEX, LINUX_SLL, MAX_PACKET_BYTES, NO_VLAN, NULL, RAW, PacketBlock
 
 _LINKS = {"Ether": ETHERNET, "Dot3": ETHERNET, "IP": RAW, "IPv6": RAW, "Loopback": NULL, "CookedLinux": LINUX_SLL}
@@ -64,7 +64,7 @@ class ScapyCapture:
         known = [str(face.name) for face in conf.ifaces.values()]
         for name in names or [""]:
             if name not in known:
-                raise InputError(f"there is no interface {name!r}; there are: {', '.join(known)}")
+                raise InterfaceAwayError(f"there is no interface {name!r}; there are: {', '.join(known)}")
         self.counters: Counter[str] = Counter()
         self._queue: queue.SimpleQueue[_Packet | None] = queue.SimpleQueue()
         self._queue_bytes, self._snaplen = queue_bytes, snaplen

@@ -288,6 +288,12 @@ class Store:
                 rows,
             ).rowcount
 
+    def newest_cluster(self) -> int:
+        """The highest number of a cluster that an alert or a summary names; -1 if there is none."""
+        with self.reading() as db:
+            query = "SELECT max(coalesce((SELECT max(cluster) FROM alert_clusters), -1), coalesce(max(ident), -1))"
+            return int(db.execute(f"{query} FROM clusters").fetchone()[0])
+
     def clusters(self, limit: int = 100, *, anomalous_only: bool = False) -> list[ClusterRow]:
         """Clusters, those with most anomalous records first."""
         names = ", ".join(name for name in ClusterRow.__struct_fields__ if name != "alerts")

@@ -20,13 +20,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netclust._version import __version__
 from netclust.errors import InputError
+from netclust.labels import Dropped
 from netclust.stream.metric_table import (
     DECODE_REASONS,
     EVENT_REASONS,
@@ -441,6 +442,8 @@ def _sink_samples(name: str, counters: dict[str, int], gauges: dict[str, float])
 def _linker_samples(counters: dict[str, int], window: int) -> Iterator[Sample]:
     for key, metric in _LINKER_COUNTERS.items():
         yield metric, (), counters.get(key, 0)
+    for reason in get_args(Dropped):
+        yield "labels_dropped_total", (reason,), counters.get(f"labels_dropped_{reason}", 0)
     yield "referents", (), counters.get("referents", 0)
     yield "window_fill_ratio", (), counters.get("referents", 0) / window if window else 0.0
     yield "clusters", (), counters.get("clusters_opened_total", 0) - counters.get("clusters_forgotten_total", 0)

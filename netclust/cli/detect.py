@@ -13,7 +13,17 @@ import numpy as np
 
 from netclust.batch import NO_TIME, Batch
 from netclust.cli.network import data_of, report_skipped
-from netclust.cli.output import check_folders, check_not_input, check_outputs, note, result, say, table, write_json
+from netclust.cli.output import (
+    check_folders,
+    check_not_input,
+    check_outputs,
+    counted,
+    note,
+    result,
+    say,
+    table,
+    write_json,
+)
 from netclust.datasets.records import OnError, load_kernels
 from netclust.errors import InputError
 from netclust.evidence import Evidence
@@ -54,7 +64,7 @@ def run(
     counts: Counter[str] = Counter()
     with _sink(output) as sink:
         for records in reader:
-            batch = model.encoding.encode(records, linker.labels)
+            batch = model.encoding.encode(records, linker.labels, delivered=True)
             verdicts, evidence = linker.process_with_evidence(batch)
             counts.update(np.array(VERDICTS, object)[verdicts.verdict].tolist())
             rows = range(len(batch)) if every else evidence.rows.tolist()
@@ -64,6 +74,8 @@ def run(
                     line["why"] = _why(linker, batch, verdicts, evidence, row)
                 sink.write(msgspec.json.encode(line) + b"\n")
     report_skipped(reader)
+    if dropped := linker.labels.dropped.total():
+        note(f"the labels of {counted(dropped, 'record')} were left out: too many different ones, or too long")
     if record_look("detect", reader.sha256, rows=1, draws=1):
         note(f"a look at {TEST_SETS[reader.sha256]}: noted in {find_ledger()}")
     found = alerts_of(linker.clusters())

@@ -89,6 +89,10 @@ class Complaints:
             for name, message in _OF_SHARDS.items():
                 more = {"why": shard.unreadable} if name == "unreadable" else {"partitions": self._partitions}
                 self._tell(name, partition, shard.counters[name], message, shard=partition, **more)
+            labels = shard.detector.linker.labels
+            message = "records have labels that are left out: too many different ones, or no names"
+            first = next(iter(labels.first_dropped.values()), "")
+            self._tell("labels", partition, labels.dropped.total(), message, shard=partition, first=first)
         for name, message in _OF_PROCESS.items():
             self._tell(name, -1, self._progress.counters[name], message)
         self._tell_silence()

@@ -12,6 +12,7 @@ import numpy as np
 from netclust.errors import InputError
 from netclust.stream.cluster.lanes import Progress
 from netclust.stream.cluster.shard import Shard
+from netclust.stream.daemon.measures import linker_counts
 from netclust.stream.detector import Outcome
 from netclust.stream.http_guard import parse_listen
 from netclust.stream.telemetry import Sample, Telemetry
@@ -73,6 +74,7 @@ class Measures:
         return {
             "ready": float(progress.asked > 0),
             "heartbeat_timestamp_seconds": progress.asked,
+            "labels": float(max((len(shard.detector.linker.labels) for shard in shards), default=0)),
             "warmup_progress_ratio": min((shard.detector.warmth for shard in shards), default=1.0),
             "checkpoint_age_seconds": time.time() - max(progress.kept, progress.first) if waits else 0.0,
         }
@@ -80,7 +82,7 @@ class Measures:
     def _linker(self) -> dict[str, int]:
         total: Counter[str] = Counter()
         for shard in list(self._shards.values()):
-            total.update(shard.detector.linker.counters())
+            total.update(linker_counts(shard.detector.linker))
         return dict(total)
 
     def _alerts(self) -> dict[Any, int]:

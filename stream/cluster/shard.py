@@ -20,6 +20,7 @@ machine, says the same again, with the same numbers: whoever writes its outputs 
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
@@ -158,7 +159,8 @@ class Shard:
         answer = self._meant(message)
         if answer is None:
             if message.label:
-                linker.labels.add(message.label)  # labels have the same numbers in all shards
+                with contextlib.suppress(InputError):  # no room: the shard that it concerns says so
+                    linker.labels.add(message.label)  # labels have the same numbers in all shards
             return []
         self.detector.decide(answer)
         outcomes = self._detect(0, Arrival(empty_table(linker.model.encoding.schema), None, 0.0))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from netclust.linker import Linker
 from netclust.stream.daemon.config import Config
 from netclust.stream.daemon.queues import Inbox, Lane
 from netclust.stream.detector import Detector
 from netclust.stream.telemetry import Telemetry
 
-__all__ = ["measure", "trouble_of"]
+__all__ = ["linker_counts", "measure", "trouble_of"]
 
 
 def trouble_of(lane: Lane) -> str:
@@ -20,17 +21,27 @@ def trouble_of(lane: Lane) -> str:
     return str(getattr(lane.source, "trouble", ""))
 
 
+def linker_counts(linker: Linker) -> dict[str, int]:
+    """Counts of a linker, with those of the labels that it left out."""
+    return linker.counters() | {f"labels_dropped_{reason}": count for reason, count in linker.labels.dropped.items()}
+
+
 def measure(
     telemetry: Telemetry, config: Config, inbox: Inbox, detector: Detector, folder: Path, ready: Callable[[], bool]
 ) -> None:
     """Let Prometheus ask everybody."""
+
+    def gauges() -> dict[str, float]:
+        labels = float(len(detector.linker.labels))
+        return {"ready": float(ready()), "warmup_progress_ratio": detector.warmth, "labels": labels}
+
     for number, lane in enumerate(inbox.lanes):
         _add_source(telemetry, inbox, number, lane)
     window = config.window.referent_window * config.window.partitions
-    telemetry.set_linker(lambda: detector.linker.counters(), window=window)
+    telemetry.set_linker(lambda: linker_counts(detector.linker), window=window)
     telemetry.set_alerts(detector.alert_counts)
     telemetry.watch_folder(folder)
-    telemetry.add_gauges("detector", lambda: {"ready": float(ready()), "warmup_progress_ratio": detector.warmth})
+    telemetry.add_gauges("detector", gauges)
 
 
 def _add_source(telemetry: Telemetry, inbox: Inbox, number: int, lane: Lane) -> None:

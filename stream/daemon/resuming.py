@@ -1,10 +1,7 @@
-"""Going on from a checkpoint: the detector as it was, also under another model or window; where sources stand."""
+"""Going on from a checkpoint: the detector as it was, also under another model or window; numbers of sources."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from netclust.container import Arrays
 from netclust.errors import InputError, ModelError
 from netclust.linker import Linker
 from netclust.model import Model
@@ -13,10 +10,10 @@ from netclust.stream.daemon.config import Config
 from netclust.stream.daemon.logs import Log
 from netclust.stream.daemon.models import ModelShelf
 from netclust.stream.detector import Detector
-from netclust.stream.sources.base import Source, SourceState
 from netclust.stream.sources.sockets import is_socket
+from netclust.stream.store import Store, StoreError
 
-__all__ = ["detector_of", "numbers_of", "state_of"]
+__all__ = ["bridge_gap", "detector_of", "numbers_of"]
 
 _PREFIX = "detector."
 
@@ -27,6 +24,20 @@ def numbers_of(config: Config, loaded: Loaded | None) -> dict[str, int]:
     for source in config.sources:
         numbers.setdefault(source.name, 1 + max(numbers.values(), default=-1))
     return numbers
+
+
+def bridge_gap(detector: Detector, store: Store, log: Log, *, all_lost: bool) -> None:
+    """After records were lost, keep apart what was told of them: no cluster gets the number of one of theirs.
+
+    Where no source is read again (`all_lost`), nobody else closes the alerts that were told since the checkpoint.
+    """
+    try:
+        detector.linker.number_clusters_after(store.newest_cluster())
+        closed = store.close_orphans({alert.id for alert in detector.book.open_alerts}) if all_lost else 0
+        if closed:
+            log.info("closed alerts that were opened after the last checkpoint: their records are lost", alerts=closed)
+    except StoreError as error:
+        log.error("the store could not be asked about what was lost", why=str(error))
 
 
 def detector_of(
@@ -57,15 +68,3 @@ def detector_of(
         return Detector(model, config, names=names, patient=patient)
     log.info("goes on after record", records=linker.tick, checkpoint=loaded.path.name)
     return detector
-
-
-def state_of(source: Source, facts: dict[str, Any], arrays: Arrays) -> SourceState | None:
-    """Where a source stood; None if it was never read."""
-    saved = facts.get("sources", {}).get(source.name)
-    if saved is None and (source.replayable or not facts):
-        return None
-    saved = dict(saved or {"seq": 0})
-    if not source.replayable and not facts.get("clean") and "seq" in saved:
-        saved["seq"] = ((int(saved["seq"]) >> 32) + 1) << 32  # ids of records that were lost are not given again
-    prefix = f"source.{source.name}."
-    return SourceState(saved, {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)})

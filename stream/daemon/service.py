@@ -21,6 +21,7 @@ from netclust.stream.daemon import build
 from netclust.stream.daemon.checkpoint import CheckpointStore, Cut, Loaded
 from netclust.stream.daemon.checkpointing import Checkpointer
 from netclust.stream.daemon.clerk import Clerk
+from netclust.stream.daemon.complaining import Complaining
 from netclust.stream.daemon.config import Config
 from netclust.stream.daemon.control import DaemonControl
 from netclust.stream.daemon.decisions import Decisions
@@ -32,14 +33,15 @@ from netclust.stream.daemon.outputs import Outputs
 from netclust.stream.daemon.privileges import DEFAULT_USER, drop_root
 from netclust.stream.daemon.queues import Inbox
 from netclust.stream.daemon.reloading import Reloader
-from netclust.stream.daemon.resuming import detector_of, numbers_of, state_of
+from netclust.stream.daemon.resuming import bridge_gap, detector_of, numbers_of
 from netclust.stream.daemon.shipping import SHIP, open_shipping
+from netclust.stream.daemon.source_states import SourceStates
 from netclust.stream.daemon.viewing import Viewing
 from netclust.stream.daemon.warming import leaving_cache, load_kernels, tell_of_compiling
 from netclust.stream.detector import Outcome
 from netclust.stream.sinks.base import Sink
 from netclust.stream.sinks.store_sink import StoreSink
-from netclust.stream.sources.base import Arrival, Source, empty_table
+from netclust.stream.sources.base import Arrival, Source, SourceState, empty_table
 from netclust.stream.store import Store, StoreCorruptError, move_aside
 from netclust.stream.telemetry import Telemetry
 from netclust.stream.verdict_lines import verdict_lines
@@ -81,8 +83,6 @@ class Daemon:
         self.notifier = Notifier()
         self._beat = 0.0
         self._clocks: dict[int, tuple[int, float]] = {}
-        self._troubles: dict[str, str] = {}  # what was told in the log, by source and sink
-        self._lines_told: dict[str, int] = {}
         self._drift_counted: dict[str, int] = {}
         self.closes_alerts = False  # also when it is told to stop: nobody will go on with them
         self.lingers = False  # goes on to show what there was, and to take answers, when its sources have ended
@@ -102,6 +102,7 @@ class Daemon:
             raise
 
     def _open(self) -> None:
+        self.complaining = Complaining(self.log)
         tell_of_compiling(self.log)
         model = build.check_config(self.config)
         self._lock_folder()
@@ -117,7 +118,11 @@ class Daemon:
             references=len(self.detector.model.reference), warming_up=self.detector.warming,
         )  # fmt: skip
         facts = {} if loaded is None else loaded.facts
-        sources = self._open_sources(facts, {} if loaded is None else loaded.arrays)
+        self.source_states = SourceStates(loaded, self.store, self.log)
+        sources, states = self._open_sources()
+        all_lost = self.source_states.lost and not any(source.replayable for source in sources)
+        if self.source_states.lost:
+            bridge_gap(self.detector, self.store, self.log, all_lost=all_lost)
         self.inbox = Inbox(sources, records=self.config.daemon.queue_records, seconds=self.config.daemon.queue_seconds)
         self.outputs = Outputs(self.telemetry, self.folder / "spool")
         self._undo.callback(lambda: self.outputs.close(1.0))
@@ -131,7 +136,7 @@ class Daemon:
             self.telemetry.add_samples("ship", shipping.samples)
         if self.config.verdicts.path:
             held = b"" if loaded is None else loaded.arrays.get(HELD, np.zeros(0, np.uint8)).tobytes()
-            self.outputs.open_verdicts(self.config.verdicts.path, facts.get("verdicts"), held)
+            self.outputs.open_verdicts(self.config.verdicts.path, None if all_lost else facts.get("verdicts"), held)
         self.decisions = Decisions(
             self.store, self.detector, self.telemetry, self.log, shelf=self.shelf,
             label_seq=int(facts.get("label_seq", 0)), rollback=int(facts.get("rollback", 0)),
@@ -146,8 +151,7 @@ class Daemon:
         self.checkpointer = Checkpointer(
             self.checkpoints, self.inbox, self.telemetry, self.log, seconds=self.config.daemon.checkpoint_seconds
         )
-        if loaded is not None:
-            self.checkpointer.states = [state_of(source, facts, loaded.arrays) for source in sources]
+        self.checkpointer.states = states
 
     def _lock_folder(self) -> None:
         """One daemon a state folder."""
@@ -189,17 +193,21 @@ class Daemon:
         self._configured = model.fingerprint
         return loaded
 
-    def _open_sources(self, facts: dict[str, Any], arrays: dict[str, Any]) -> list[Source]:
+    def _open_sources(self) -> tuple[list[Source], list[SourceState | None]]:
+        """The sources, open, and where each one stands."""
         given = self._given_sources
         sources = (
             list(given)
             if given is not None
             else [build.build_source(s, self.detector.model) for s in self.config.sources]
         )
+        states = []
         for source in sources:
             self._undo.callback(source.close)
-            source.open(state_of(source, facts, arrays))
-        return sources
+            states.append(self.source_states.open(source))
+        names = [source.name for source in sources]
+        self.telemetry.add_samples("source states", lambda: self.source_states.samples(names))
+        return sources, states
 
     def _open_sinks(self, facts: dict[str, Any]) -> None:
         # A file that is replayed may wait for its own log; nothing else waits for a sink.
@@ -207,7 +215,10 @@ class Daemon:
         self.outputs.add(StoreSink(self.store), self.config, facts.get("store"))
         for sink in [*build.build_sinks(self.config), *self._given_sinks]:
             kind = next((s.kind for s in self.config.sinks if s.name == sink.name), "")
-            self.outputs.add(sink, self.config, facts.get(sink.name), block=block and kind in ("jsonl", "terminal"))
+            # What is lost is not told again: a file keeps what it has.
+            keeps = self.source_states.lost and getattr(sink, "cuts_back", False)
+            told = None if keeps else facts.get(sink.name)
+            self.outputs.add(sink, self.config, told, block=block and kind in ("jsonl", "terminal"))
 
     def _sources(self) -> list[Source]:
         return [lane.source for lane in self.inbox.lanes]
@@ -378,18 +389,10 @@ class Daemon:
         now |= {f"sink {name}": why for name, why in self.outputs.troubles().items()}
         if self.shipping is not None:
             now |= {f"shipping {name}": why for name, why in self.shipping.troubles().items()}
-        for name, why in now.items():
-            if why and not self._troubles.get(name):
-                self.log.error(f"{name} does not work", why=why)
-        for name in [n for n, why in self._troubles.items() if why and not now.get(n)]:
-            self.log.info(f"{name} works again")
-        self._troubles = now
+        self.complaining.troubles(now)
+        self.complaining.labels(self.detector.linker.labels)
         for lane in self.inbox.lanes:
-            lines: list[str] = getattr(lane.source, "first_skipped", [])
-            told = self._lines_told.get(lane.source.name, 0)
-            for line in lines[told:]:
-                self.log.warning("could not be read, and is passed over", source=lane.source.name, what=line)
-            self._lines_told[lane.source.name] = len(lines)
+            self.complaining.lines(lane.source.name, getattr(lane.source, "first_skipped", []))
 
     def _note(self, *, running: bool) -> None:
         """Have the store say that we run, which clusters have grown, and what rules have hidden."""
@@ -432,6 +435,7 @@ class Daemon:
         cut = Cut(
             facts={
                 "clean": clean,
+                "continuing": self.source_states.facts(),
                 "detector": facts,
                 "model": model,
                 "configured_model": self._configured,
@@ -508,5 +512,5 @@ class Daemon:
         self.viewing.save(self.clerk.do)
         self._undo.close()
         self.log.info("stopped", records=self.detector.linker.tick)
-        failed = [lane for lane in self.inbox.lanes if lane.failure is not None]
+        failed = [lane for lane in self.inbox.lanes if lane.failure is not None or (not stopped and trouble_of(lane))]
         return 1 if failed and len(failed) == len(self.inbox.lanes) else 0

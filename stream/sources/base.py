@@ -25,6 +25,9 @@ from numpy.typing import NDArray
 from netclust.schema import Schema
 from netclust.table import Table
 
+MAX_SEQ = 1 << 62
+"""No record has this number or a higher one."""
+
 TICK_SECONDS = 0.2
 """A source gives an arrival at least this often, empty if nothing came: a quiet link still gets its verdicts."""
 
@@ -34,10 +37,15 @@ Context = Callable[[NDArray[np.int64]], dict[str, NDArray[np.object_]]]
 
 @dataclass(frozen=True, eq=False)
 class SourceState:
-    """Where a source stands, to go on from after a restart: `facts` are JSON, `arrays` what is too large for that."""
+    """Where a source stands, to continue from after a restart: `facts` are JSON, `arrays` what is too large for that.
+
+    `gap`: what came after the state was saved is lost, so whatever was half done then (open connections) is dropped.
+    A source that cannot be read again also continues from `{"seq": n}` alone: empty, its next record has number n.
+    """
 
     facts: dict[str, Any] = field(default_factory=dict)
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    gap: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +163,17 @@ class MemorySource:
     def _arrival(self, table: Table) -> Arrival:
         now = int(table.time.max(initial=-1))
         return Arrival(table, SourceState({"tables": self._at, "seq": self._seq}), time.monotonic(), now)
+
+
+def next_epoch(seq: int) -> int:
+    """The first number of the epoch behind a record that is not the last that was given: none of them comes twice.
+
+    The upper half of a number counts epochs. Up to 2^31 records may have been given since.
+
+    >>> next_epoch(0) == next_epoch(7) == 1 << 32, next_epoch((1 << 32) - 1) == 2 << 32
+    (True, True)
+    """
+    return ((seq + (1 << 31) >> 32) + 1) << 32
 
 
 def part_of(arrival: Arrival, begin: int, end: int) -> Arrival:

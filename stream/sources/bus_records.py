@@ -21,7 +21,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -32,7 +32,7 @@ from netclust.stream.bus.base import Incoming
 from netclust.stream.bus.factory import parse_bus_url
 from netclust.stream.bus.record_messages import RecordMessage, merged, unpack_message
 from netclust.stream.relations import RunningTime
-from netclust.stream.sources.base import TICK_SECONDS, Arrival, SourceState, empty_table, numbered
+from netclust.stream.sources.base import MAX_SEQ, TICK_SECONDS, Arrival, SourceState, empty_table, next_epoch, numbered
 from netclust.stream.sources.bus_lanes import FollowedLane, Patience
 from netclust.stream.sources.dialects import Notes
 from netclust.table import Table
@@ -44,6 +44,10 @@ MAX_MESSAGES = 16
 """Taken of a lane at once; each may have thousands of records."""
 MAX_STREAMS = 1024
 """Streams of sensors whose last numbers are known, a lane; the one that was silent for longest is forgotten."""
+
+
+_Seq = Annotated[int, msgspec.Meta(ge=0, lt=MAX_SEQ)]
+_Time = Annotated[int, msgspec.Meta(ge=-1, le=(1 << 63) - 1)]
 
 
 class _Lane(msgspec.Struct):
@@ -74,6 +78,7 @@ class BusSource:
         self._seen: list[dict[tuple[str, str, str], int]] = [{} for _ in range(partitions)]
         self._clock = RunningTime()
         self._seq = 0
+        self._lost = 0  # positions that were lost, and numbers skipped for
         self._state_wanted = False
 
     @property
@@ -92,7 +97,7 @@ class BusSource:
         try:
             lanes = msgspec.convert(facts.get("lanes", []), list[_Lane])
             self._seq, self._clock.latest = msgspec.convert(
-                [facts.get("seq", 0), facts.get("now", -1)], tuple[int, int]
+                [facts.get("seq", 0), facts.get("now", -1)], tuple[_Seq, _Time]
             )
         except msgspec.ValidationError:
             raise ModelError(f"source {self.name}: the state says what is never written") from None
@@ -146,6 +151,9 @@ class BusSource:
         return [table] if len(table) else []
 
     def _arrival(self, table: Table, received: float) -> Arrival:
+        if (lost := self.counters["lost_position"]) > self._lost:
+            self._lost = lost
+            self._seq = next_epoch(self._seq)  # other records may have had the numbers that follow
         table = numbered(table, self._seq)
         self._seq += len(table)
         self.counters["records"] += len(table)

@@ -15,6 +15,7 @@ True
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections import Counter
@@ -34,7 +35,7 @@ from netclust.stream.capture_walk import SECTION_BYTES
 from netclust.stream.daemon.config import SourceConfig
 from netclust.stream.flow_table import FlowTimeouts
 from netclust.stream.packets import PacketBlock, PacketSource
-from netclust.stream.sources.base import Arrival, Source, SourceState
+from netclust.stream.sources.base import MAX_SEQ, Arrival, Source, SourceState, next_epoch
 from netclust.stream.sources.packet_flows import PacketFlows
 
 __all__ = ["CaptureSource", "open_packet_source"]
@@ -47,7 +48,7 @@ _COUNTED = (
     "lost_position", "late_files", "unreadable_files",
 )  # fmt: skip
 
-_Count = Annotated[int, msgspec.Meta(ge=0)]
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=MAX_SEQ)]
 
 
 class _File(msgspec.Struct, frozen=True, array_like=True):
@@ -56,6 +57,14 @@ class _File(msgspec.Struct, frozen=True, array_like=True):
     name: str
     size: _Count
     first: str
+
+
+class _PipeFacts(msgspec.Struct, frozen=True):
+    """Where a pipe stands, which cannot be read again."""
+
+    seq: _Count
+    packets: _Count = 0
+    bytes: _Count = 0
 
 
 class _Facts(msgspec.Struct, frozen=True):
@@ -72,7 +81,8 @@ class _Facts(msgspec.Struct, frozen=True):
 class CaptureSource:
     """Connections of captures, in the order in which they end.
 
-    A pipe cannot be read again: `replayable` is False, and what is open when it stops goes on with the next one.
+    A pipe cannot be read again: `replayable` is False, and what is open when it stops continues with the next one
+    (after a gap no connection is open). Where a followed file is lost, record numbers continue in the next epoch.
     Counters, besides those of PacketFlows and CaptureFile: lost_position (a followed file was gone when it was to be
     read on), late_files (came into a folder later, and begin before what was read already: left out),
     unreadable_files (could no longer be opened: `trouble` says why, and the source ended there).
@@ -123,22 +133,33 @@ class CaptureSource:
             self._described = [_described(file) for file in self._files]
             for file in self._files:
                 CaptureFile(file).first_time()  # raises if it is no capture
-        facts = self._restored(state) if state is not None else None
         if self._pipe:
+            if state is not None:
+                self._restore_pipe(state)
             return
+        facts = self._restored(state) if state is not None else None
         if self._follow:
             self._find_place(facts)
         elif facts is not None:
             self._leave_out(facts)
+
+    def _restore_pipe(self, state: SourceState) -> None:
+        try:
+            facts = msgspec.convert(state.facts, _PipeFacts)
+        except msgspec.ValidationError as error:
+            raise ModelError(f"{self.name}: the saved state is none of a capture: {error}") from None
+        if state.arrays:
+            self._flows.restore(state, facts.seq)
+        else:
+            self._flows.begin_at(facts.seq)
+        self.counters["packets"], self.counters["bytes"] = facts.packets, facts.bytes
 
     def _restored(self, state: SourceState) -> _Facts:
         try:
             facts = msgspec.convert(state.facts, _Facts)
         except msgspec.ValidationError as error:
             raise ModelError(f"{self.name}: the saved state is none of a capture: {error}") from None
-        self._flows.restore(state.arrays)
-        if facts.seq != self._flows.connections.seen:
-            raise ModelError(f"{self.name}: the saved state is at record {facts.seq}, its counts are not")
+        self._flows.restore(state, facts.seq)
         self.counters["packets"], self.counters["bytes"] = facts.packets, facts.bytes
         self._opened_at = state
         return facts
@@ -172,6 +193,8 @@ class CaptureSource:
                 self._rotated, self._skip = (renamed, facts.place), facts.place.packets
             else:
                 self.counters["lost_position"] += 1
+                # Records of its rest may have been given: their numbers are not given again.
+                self._flows.begin_at(next_epoch(facts.seq))
 
     def __iter__(self) -> Iterator[Arrival]:
         """Arrivals; at the end of the files all connections are over, after `stop` they stay open in the state."""
@@ -311,7 +334,7 @@ def _is_place(path: str | Path, place: Place) -> bool:
 
 def _renamed(path: Path, place: Place) -> Path | None:
     """What the file that was being read is called now, if it is still in its folder."""
-    with os.scandir(path.resolve().parent) as entries:
+    with contextlib.suppress(OSError), os.scandir(path.resolve().parent) as entries:
         for _, entry in zip(range(MAX_FOLDER_ENTRIES), entries, strict=False):
             if entry.inode() == place.inode and _is_place(entry.path, place):
                 return Path(entry.path)

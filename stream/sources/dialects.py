@@ -88,6 +88,7 @@ class LogFormat:
     costly = True
 
     def __init__(self, schema: str, kind: type[LogDialect]) -> None:
+        self._schema = schema
         self._maker = LogConnections(schema)
         self._kind = kind
         self.schema = self._maker.schema
@@ -105,8 +106,10 @@ class LogFormat:
         return self._maker.state()
 
     def restore(self, arrays: Arrays) -> None:
-        """Go on with them."""
-        self._maker.restore(arrays)
+        """Continue with them; raises ModelError for nonsense, and then nothing is changed."""
+        maker = LogConnections(self._schema)
+        maker.restore(arrays)
+        self._maker = maker
 
     @property
     def counters(self) -> Counter[str]:

@@ -1,4 +1,4 @@
-"""Interfaces as a source: connections as they end, until it is stopped; open ones outlive a restart.
+"""Interfaces as a source: connections as they end, until it is stopped; open ones outlive a restart in good order.
 
 source = LiveSource("uplink", ["eth0"], "flow", bpf="not port 22")
 source.open(None)
@@ -19,7 +19,7 @@ from netclust.errors import InputError, ModelError
 from netclust.schema import Schema
 from netclust.stream import live
 from netclust.stream.flow_table import FlowTimeouts
-from netclust.stream.sources.base import TICK_SECONDS, Arrival, SourceState
+from netclust.stream.sources.base import MAX_SEQ, TICK_SECONDS, Arrival, SourceState
 from netclust.stream.sources.packet_flows import PacketFlows
 
 __all__ = ["LiveSource"]
@@ -30,14 +30,15 @@ _COUNTED = (*live.COUNTERS, "queue_drops", "interface_lost")
 class _Facts(msgspec.Struct, frozen=True):
     """Where it stands."""
 
-    seq: Annotated[int, msgspec.Meta(ge=0)]
+    seq: Annotated[int, msgspec.Meta(ge=0, lt=MAX_SEQ)]
 
 
 class LiveSource:
     """Connections of interfaces, in the order in which they end.
 
-    An interface that goes down or is removed is waited for; `trouble` then says so, else it is empty. Counters, besides
-    those of PacketFlows and LiveCapture: interface_lost. What was open before a restart falls due in its time.
+    An interface that goes down or is removed is waited for; `trouble` then says so, else it is empty. So is one that is
+    missing at a restart: it was there before. Counters, besides those of PacketFlows and LiveCapture: interface_lost.
+    What was open before a restart falls due in its time; after a gap no connection is open.
     """
 
     replayable = False
@@ -79,10 +80,16 @@ class LiveSource:
                 facts = msgspec.convert(state.facts, _Facts)
             except msgspec.ValidationError as error:
                 raise ModelError(f"{self.name}: the saved state is none of a live capture: {error}") from None
-            self._flows.restore(state.arrays)
-            if facts.seq != self._flows.connections.seen:
-                raise ModelError(f"{self.name}: the saved state is at record {facts.seq}, its counts are not")
-        self._capture = self._opened()
+            if state.arrays:
+                self._flows.restore(state, facts.seq)
+            else:
+                self._flows.begin_at(facts.seq)
+        try:
+            self._capture = self._opened()
+        except live.InterfaceAwayError as error:
+            if state is None:
+                raise
+            self.trouble = str(error)
 
     def _opened(self) -> live.LiveSource:
         return live.open_live(
@@ -92,6 +99,8 @@ class LiveSource:
 
     def __iter__(self) -> Iterator[Arrival]:
         """Arrivals, until `stop`; connections that are open then stay so in the state."""
+        if self._capture is None and self.trouble:
+            yield from self._open_again()
         while self._capture is not None:
             for block in self._capture:
                 self._flows.feed(block)

@@ -12,12 +12,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netclust.container import Arrays
+from netclust.errors import ModelError
 from netclust.kernels.flow_layout import RECORD
 from netclust.stream.connections import connection_maker, context_columns
 from netclust.stream.flow_table import FlowTable, FlowTimeouts
@@ -47,8 +49,9 @@ class PacketFlows:
         timeouts: FlowTimeouts | None = None,
         tunnels: bool = False,
     ) -> None:
-        self.table = FlowTable(max_flows, timeouts, tunnels=tunnels)
-        self.connections = connection_maker(schema, context=False)
+        self._new_table = partial(FlowTable, max_flows, timeouts, tunnels=tunnels)
+        self._new_connections = partial(connection_maker, schema, context=False)
+        self.table, self.connections = self._new_table(), self._new_connections()
         self.counters = counters
         # All names from the beginning: another thread may read them while they change.
         counters.update(packets=0, bytes=0, records=0)
@@ -73,10 +76,27 @@ class PacketFlows:
         table = {f"{_TABLE}{name}": array for name, array in self.table.state().items()}
         return table | {f"{_COUNTS}{name}": array for name, array in self.connections.state().items()}
 
-    def restore(self, arrays: Arrays) -> None:
-        """Go on where `state` was taken; raises ModelError for nonsense, and where the table is set otherwise."""
-        self.table.restore(_without(_TABLE, arrays))
-        self.connections.restore(_without(_COUNTS, arrays))
+    def restore(self, state: SourceState, seq: int) -> None:
+        """Continue where `state` was taken, at record `seq`.
+
+        After a gap what was counted between connections stays, and no connection is open: some of them have ended
+        since, and were judged. Raises ModelError for nonsense, and where the table is set otherwise; then nothing is
+        changed.
+        """
+        table, connections = self._new_table(), self._new_connections()
+        connections.restore(_without(_COUNTS, state.arrays))
+        if state.gap:
+            connections.skip_to(seq)
+        else:
+            table.restore(_without(_TABLE, state.arrays))
+        if seq != connections.seen:
+            raise ModelError(f"the saved state is at record {seq}, its counts are at {connections.seen}")
+        self.table, self.connections = table, connections
+        self._count()
+
+    def begin_at(self, seq: int) -> None:
+        """Number records from `seq` on."""
+        self.connections.skip_to(seq)
         self._count()
 
     def feed(self, block: PacketBlock) -> None:

@@ -32,7 +32,7 @@ from netclust.schema import Schema, load_schema
 from netclust.stream.bus.addresses import is_bus
 from netclust.stream.daemon.config import SourceConfig
 from netclust.stream.relations import RunningTime
-from netclust.stream.sources.base import TICK_SECONDS, Arrival, SourceState, empty_table, numbered
+from netclust.stream.sources.base import MAX_SEQ, TICK_SECONDS, Arrival, SourceState, empty_table, next_epoch, numbered
 from netclust.stream.sources.dialects import Dialect, Format, LogFormat, Notes
 from netclust.stream.sources.files import FileFeed
 from netclust.stream.sources.lines import Feed, LineCutter, Piece
@@ -42,6 +42,7 @@ from netclust.table import Table, concat_tables
 __all__ = ["RecordFormat", "TextSource", "open_text_source"]
 
 TEXT_KINDS = ("records", "zeek", "eve")
+MAX_NUMBER = (1 << 63) - 1
 
 
 def open_text_source(config: SourceConfig, schema: Schema | None = None) -> TextSource:
@@ -175,6 +176,7 @@ class TextSource:
         self._dialects: dict[int, Dialect] = {}
         self._clock = RunningTime()
         self._seq = 0
+        self._lost = 0  # positions that were lost, and numbers skipped for
         self._state_wanted = False
 
     @property
@@ -192,11 +194,13 @@ class TextSource:
         facts = state.facts if state is not None else {}
         numbers = [facts.get(name, default) for name, default in (("seq", 0), ("now", -1), ("offset", 0), ("line", 0))]
         header = facts.get("header", "")
-        if not all(isinstance(number, int) for number in numbers) or not isinstance(header, str):
+        if not all(isinstance(number, int) and -1 <= number <= MAX_NUMBER for number in numbers) or not (
+            isinstance(header, str) and 0 <= numbers[0] < MAX_SEQ
+        ):
             raise ModelError(f"source {self.name}: the state says what is never written")
-        self._seq, self._clock.latest, _, line = numbers
         if state is not None and state.arrays:
             self._form.restore(state.arrays)
+        self._seq, self._clock.latest, _, line = numbers
         self.feed.open(facts or None)
         if not self.replayable:
             return
@@ -251,6 +255,9 @@ class TextSource:
     def _arrival(self, table: Table | None, received: float) -> Arrival:
         if table is None:
             table = empty_table(self.schema)
+        if (lost := self.counters["lost_position"]) > self._lost:
+            self._lost = lost
+            self._seq = next_epoch(self._seq)  # other records may have had the numbers that follow
         table = numbered(table, self._seq)
         self._seq += len(table)
         self.counters["records"] += len(table)

@@ -35,6 +35,11 @@ def examples(few: int, many: int) -> settings:
     )
 
 
+def numbered(labels, names):
+    """The numbers of label names, -1 for none; new ones are added."""
+    return np.array([labels.add(name) if name else -1 for name in names], np.int32)
+
+
 def build_model(
     num, code, label, w, *, widths=(), root="bias", calibrated=None, rooted=True, sign=-1, key=True, far=None
 ):

@@ -12,6 +12,7 @@ import pytest
 
 from netclust.datasets.records import read_table
 from netclust.datasets.simulate import HELD_BACK, KNOWN, simulate
+from netclust.labels import KEPT_FOR_PEOPLE
 from netclust.linker import Linker, LinkerConfig
 from netclust.model import Model
 from netclust.models.network import train_network
@@ -54,6 +55,29 @@ def test_a_line_says_something_else_than_the_linker(
     assert run("detect", "--model", model_file, "--input", bare, "-o", out, *options).code == 0
     anomalous = [json.loads(line)["record"] for line in out.read_text().splitlines()]
     assert anomalous == [line["record"] for line in lines if line["verdict"] != "normal"]
+
+
+def test_labels_that_find_no_room_are_left_out_and_named_in_a_note(
+    run: Any, files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commands that measure by labels stop instead: a label left out would spoil the result."""
+    model, bare = files
+    known = len(Model.load(model).encoding.labels)
+    monkeypatch.setattr("netclust.labels.MAX_LABELS", known + KEPT_FOR_PEOPLE + 10)
+    odd = tmp_path / "odd.txt"
+    odd.write_text(
+        "".join(
+            line[: -len(",,0\n")] + f",odd {k},0\n" for k, line in enumerate(bare.read_text().splitlines(keepends=True))
+        )
+    )
+    ran = run("detect", "--model", model, "--input", odd, "-o", tmp_path / "found", "--every")
+    assert ran.code == 0
+    assert "the labels of 790 records were left out" in ran.err
+    assert (tmp_path / "found").read_text().count("\n") == 800
+    monkeypatch.setattr("netclust.labels.MAX_LABELS", known + 10)
+    ran = run("evaluate", "network", "--model", model, "--test", odd)
+    assert ran.code == 2
+    assert f"more than {known + 10} different labels: give rare ones a common name" in ran.err
 
 
 def test_pipes_do_not_work(run: Any, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from linker_cases import (
     examples,
     line,
     line_model,
+    numbered,
     random_model,
     random_script,
     random_stream,
@@ -142,7 +143,7 @@ def test_judging_remembers_or_decides_otherwise(seed, config, at):
 def test_a_referent_is_named_by_a_label_that_came_later():
     # Record 0 hangs on the root and is novel when record 1 is judged; its true label comes after that.
     linker = Linker(line_model([(0.1, "normal")]), LinkerConfig(referent_window=5, label_delay=1))
-    batch = line([0.6, 0.58, 0.11, 0.12], labels=linker.labels.encode(["normal"] * 4, grow=True))
+    batch = line([0.6, 0.58, 0.11, 0.12], labels=numbered(linker.labels, ["normal"] * 4))
     verdicts, evidence = linker.process_with_evidence(batch, "all")
     found = explain(linker, batch, verdicts, evidence, 1)
     assert (found.verdict, found.linked.id, found.linked.label) == ("novel", "0:0", "novel")

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from linker_cases import assert_same, line, line_model
+from linker_cases import assert_same, line, line_model, numbered
 
 from netclust.errors import InputError
 from netclust.linker import Linker, LinkerConfig
@@ -109,7 +109,7 @@ def test_undo_restores_members_and_joiners():
 
 def test_a_joiner_gets_back_what_the_member_it_joined_had():
     feed = Line(LinkerConfig(referent_window=50, label_delay=0))
-    labels = feed.linker.labels.encode(["", "normal"], grow=True)
+    labels = numbered(feed.linker.labels, ["", "normal"])
     feed(WORM, 0.56, labels=labels)  # one cluster, whose second record turns out to be normal
     assert feed(0.44, 0.57) == ["novel", "normal"]
     event = feed.linker.label_cluster(3, "worm")

@@ -15,6 +15,7 @@ from linker_cases import (
     examples,
     line,
     line_model,
+    numbered,
     random_model,
     random_script,
     random_stream,
@@ -51,7 +52,7 @@ def small_buffers():
 )
 def test_fixture_f9_prediction(feedback, links, table):
     linker = Linker(line_model(), LinkerConfig.thesis(referent_window=2, delay=1, feedback=feedback))
-    labels = linker.labels.encode(F9_LABELS, grow=True)
+    labels = numbered(linker.labels, F9_LABELS)
     verdicts = linker.process(line(F9_VALUES, first=1, labels=labels))
     assert ",".join(verdicts.referent(i) for i in range(8)) == links
     m = decision_metrics(verdicts.anomalous, ~linker.labels.is_normal[labels])
@@ -65,7 +66,7 @@ def test_fixture_f9_labels_clusters_and_ways():
     assert v.cluster.tolist() == [0, 3, 4, 1, 3, 4, 3, 4]
     assert v.via.tolist() == [REFERENCE, ROOT, ROOT, REFERENCE, *[DESCENDANT] * 4]
     linker = Linker(line_model(), LinkerConfig.thesis(referent_window=2, delay=1, feedback="gold"))
-    v = linker.process(line(F9_VALUES, labels=linker.labels.encode(F9_LABELS, grow=True)))
+    v = linker.process(line(F9_VALUES, labels=numbered(linker.labels, F9_LABELS)))
     assert [linker.labels.name(k) for k in v.label[4:]] == ["worm", "normal", "worm", "normal"]
     assert v.via[4:].tolist() == [WINDOW] * 4
     assert v.cluster.tolist() == [0, 3, 4, 1, 3, 4, 3, 4]

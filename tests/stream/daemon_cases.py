@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon_process import DaemonProcess
+from namespaces import inside
 
 from netclust.datasets.simulate import HELD_BACK, simulate
 
@@ -78,6 +79,20 @@ class Settled(DaemonProcess):
             return self.wait(seconds)
         finally:
             self.__exit__()
+
+
+class Within(Settled):
+    """A daemon that has the interfaces of a namespace; it is asked from there, too."""
+
+    def __init__(self, namespace: str, folder: Path, source: str, **options: Any) -> None:
+        self.namespace = namespace
+        super().__init__(folder, source, **options)
+
+    def start(self, **environment: str) -> DaemonProcess:
+        return inside(self.namespace, lambda: super(Within, self).start(**environment))
+
+    def get(self, path: str) -> tuple[int, bytes]:
+        return inside(self.namespace, lambda: super(Within, self).get(path))
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:

@@ -248,7 +248,7 @@ def test_what_does_not_work_is_in_the_log_once_and_when_it_works_again(
     said = io.StringIO()
     source = MemorySource("s0", attacks(1).schema, [attacks(300)], ended=False)
     running = Running(settings(), [source])
-    running.daemon.log = Log("text", "info", said)
+    running.daemon.log = running.daemon.complaining.log = Log("text", "info", said)
     running.sink.fail = True
     with running:
         running.until(lambda: "sink memory does not work" in said.getvalue())

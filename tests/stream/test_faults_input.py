@@ -10,9 +10,20 @@ import threading
 from pathlib import Path
 
 import pytest
-from daemon_cases import Settled, append, attack_lines, each_once, followed, jsonl, lines_of, open_folders, records
-from daemon_process import DaemonProcess, free_port
-from namespaces import Link, inside, ip, joined_or_skip
+from daemon_cases import (
+    Settled,
+    Within,
+    append,
+    attack_lines,
+    each_once,
+    followed,
+    jsonl,
+    lines_of,
+    open_folders,
+    records,
+)
+from daemon_process import free_port
+from namespaces import Link, ip, joined_or_skip
 from test_sources_live import make_again
 
 pytestmark = pytest.mark.system
@@ -187,23 +198,10 @@ def test_a_flood_while_the_site_is_learned(tmp_path: Path) -> None:
     assert each_once(running, 700)
 
 
-class Within(Settled):
-    """A daemon that has the interfaces of a namespace; it is asked from there, too."""
-
-    namespace = ""
-
-    def start(self, **environment: str) -> DaemonProcess:
-        return inside(self.namespace, lambda: super(Within, self).start(**environment))
-
-    def get(self, path: str) -> tuple[int, bytes]:
-        return inside(self.namespace, lambda: super(Within, self).get(path))
-
-
 def test_a_vanished_interface(link: Link, open_folder: Path) -> None:
     """It is waited for, the metric tells, and it is watched again by a daemon that is no longer root."""
     source = '[[source]]\nkind = "live"\nname = "wire"\ninterfaces = ["vb"]\nbpf = "udp"\n'
-    running = Within(open_folder / "run", source)
-    running.namespace = link.b
+    running = Within(link.b, open_folder / "run", source)
     with running:
         running.ready()
         link.send(3)

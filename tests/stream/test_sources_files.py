@@ -224,7 +224,8 @@ def test_a_state_without_its_file_is_an_error_or_goes_unnoticed(tmp_path: Path) 
     again.until_rows(30)
     again.finish()
     assert again.source.counters["lost_position"] == 1
-    assert [row[0] for row in again.rows] == list(range(10, 40))
+    # Records behind the last state may have been given: their numbers do not come again.
+    assert [row[0] for row in again.rows] == list(range(1 << 32, (1 << 32) + 30))
 
 
 def test_copytruncate_while_we_were_down_loses_a_record(tmp_path: Path) -> None:

@@ -47,6 +47,9 @@ def whole() -> Telemetry:
     telemetry.set_model("0123456789abcdef", "flow", generation=1, references=2000)
     telemetry.observe_batch(Verdicts.empty(3), np.array([0.1, 0.2, 3.0]), 0.01)
     telemetry.watch_folder(ROOT_FOLDER)
+    telemetry.add_gauges("detector", lambda: {"labels": 5})
+    gaps = [(name, ("live",), 1) for name in ("source_gaps_total", "source_gap_seconds_total")]
+    telemetry.add_samples("source states", lambda: [*gaps, ("source_states_refused_total", ("live",), 0)])
     return telemetry
 
 
