@@ -30,9 +30,10 @@ _LATER = ("safetensors.numpy", "netclust.snapshot", "netclust.models.shipped", "
 
 def tell_of_compiling(log: Log) -> None:
     """A first start is silent for up to a minute: say why, before any kernel is used."""
+    from netclust.kernels.cache_folder import is_warm
     from netclust.kernels.jit import CACHE_FOLDER
 
-    if CACHE_FOLDER is None or not any(CACHE_FOLDER.rglob("*.nbi")):
+    if not is_warm(CACHE_FOLDER):
         kept = CACHE_FOLDER or "nowhere: set NUMBA_CACHE_DIR"
         log.info("compiles its kernels: the first start takes a minute or so longer", kept=kept)
 
@@ -84,11 +85,8 @@ def _load_logs(schema: str) -> None:
 
 @contextlib.contextmanager
 def leaving_cache() -> Iterator[None]:
-    """Rights are given up within. If the cache is out of reach then, kernels that were not loaded are compiled anew.
-
-    numba would refuse them instead.
-    """
-    from netclust.kernels.jit import CACHE_FOLDER
+    """Rights are given up within. If the cache is out of reach then, kernels that were not loaded are compiled again."""
+    from netclust.kernels.jit import CACHE_FOLDER, Kernel
 
     modules = [importlib.import_module(f"{kernels.__name__}.{m.name}") for m in pkgutil.iter_modules(kernels.__path__)]
     yield
@@ -96,6 +94,5 @@ def leaving_cache() -> Iterator[None]:
         return
     for module in modules:
         for function in vars(module).values():
-            disable = getattr(getattr(function, "_cache", None), "disable", None)
-            if disable is not None:
-                disable()
+            if isinstance(function, Kernel):
+                function.forget_cache()
