@@ -23,8 +23,8 @@ settings.load_profile("netclust")
 # a test set that may decide something; the suite repeats fixed runs, which decide nothing.
 os.environ["NETCLUST_LOOKS"] = "off"
 
-# Processes of the suite that need the same kernel at once wait for the one that compiles it. Those that tests start keep
-# their kernels in the same folder, whatever home a test gives them.
+# Processes of the suite that need the same kernel at once wait for the one that compiles it. Those that tests start
+# keep their kernels in the same folder, whatever home a test gives them.
 take_turns()
 if CACHE_FOLDER is not None:
     os.environ["NUMBA_CACHE_DIR"] = str(CACHE_FOLDER.parent)

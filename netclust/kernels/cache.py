@@ -28,7 +28,7 @@ VERSIONS = 6
 ENDING = ".kernel"
 
 
-class KernelCache(_Cache):  # type: ignore[misc]
+class KernelCache(_Cache):
     """The files of one kernel. Without a folder nothing is kept."""
 
     def __init__(self, dispatcher: Any, folder: Path | None) -> None:
@@ -37,6 +37,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
 
     @property
     def cache_path(self) -> str | None:
+        """The folder."""
         return None if self._folder is None else str(self._folder)
 
     @property
@@ -73,6 +74,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
         self._prune()
 
     def enable(self) -> None:
+        """Raise: there is nothing to turn on again."""
         raise NotImplementedError("a kernel's cache is chosen when it is decorated")
 
     def disable(self) -> None:
@@ -90,7 +92,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
             content = path.read_bytes()
         except OSError:
             return None
-        written_for, reduced = pickle.loads(content)
+        written_for, reduced = pickle.loads(content)  # noqa: S301 (the folder is ours alone)
         if written_for != str(sig):
             return None
         with contextlib.suppress(OSError):

@@ -46,7 +46,7 @@ def objection(folder: Path) -> str | None:
 
 def choose() -> tuple[Path | None, list[str]]:
     """Return the folder for compiled kernels, or None to run uncached, and why better ones were passed over."""
-    objections = []
+    objections: list[str] = []
     for folder in _candidates():
         problem = objection(folder)
         if problem is None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import numba
+from numba import types
 from numba.core.registry import CPUDispatcher
+from numba.core.targetconfig import ConfigStack
 
 from netclust.kernels import announcing
 from netclust.kernels.cache import KernelCache
@@ -23,9 +26,9 @@ if CACHE_FOLDER is None:
     warn(_OBJECTIONS)
 
 
-def kernel(function: Function) -> Function:
+def kernel(function: Function, **options: bool) -> Function:
     """Compile: nopython, GIL released, cached where possible; never fastmath, so that results are exact."""
-    compiled: Any = _compiled(function, no_cfunc_wrapper=True)
+    compiled: Any = _compiled(function, no_cfunc_wrapper=True, **options)
     compiled.__class__ = Kernel
     compiled._cache = KernelCache(compiled, CACHE_FOLDER)
     kept: Function = compiled
@@ -42,18 +45,51 @@ def inner(function: Function, **options: bool) -> Function:
     return part
 
 
-def inlined(function: Function) -> Function:
+def inlined(function: Function, **options: bool) -> Function:
     """As `inner`, and always copied into its callers: for the small steps of a hot loop, where passing arrays costs."""
-    return inner(function, forceinline=True)
+    return inner(function, forceinline=True, **options)
 
 
-class Kernel(CPUDispatcher):
+def borrowing(decorator: Callable[..., Function]) -> Callable[[Function], Function]:
+    """Return the decorator for functions that make no array, so that references to arrays are not counted.
+
+    Where tuples of many arrays are passed on, counting is half of what there is to compile.
+    """
+    return partial(decorator, _nrt=False)
+
+
+class _Typed(CPUDispatcher):
+    """A compiled function that knows who may call it: arrays are given back only among those that count, or not."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Return how a call is typed, if it is allowed."""
+        template = super().get_call_template(args, kws)
+        caller = ConfigStack().top_or_none()
+        counts = self.targetoptions.get("_nrt", True)
+        if caller is not None and caller.nrt != counts and self._gives_arrays(template[3]):
+            raise TypeError(
+                f"{self.py_func.__name__} returns arrays, so only {'' if counts else 'borrowing '}kernels and parts "
+                f"that {'count references' if counts else 'borrow'} may call it"
+            )
+        return template
+
+    def _gives_arrays(self, signatures: Any) -> bool:
+        models = self.targetctx.data_model_manager
+        return any(models[s.return_type].contains_nrt_meminfo() for s in signatures)
+
+
+class Kernel(_Typed):
     """A kernel that announces when it is compiled."""
 
+    _cache: KernelCache
+
     def compile(self, sig: Any) -> Any:
+        """Compile for some types, or read what was kept."""
         try:
             entry = super().compile(sig)
             announcing.finish(name_of(self))
+            if not self.targetoptions.get("_nrt", True) and self._gives_arrays(self.nopython_signatures):
+                raise TypeError(f"{self.py_func.__name__} returns arrays, which a borrowing kernel cannot")
         finally:
             announcing.erase()
         return entry
@@ -63,13 +99,19 @@ class Kernel(CPUDispatcher):
         self._cache.disable()
 
 
-class _Part(CPUDispatcher):
+class _Part(_Typed):
     """A kernel that only kernels can call: without an entry, a call from Python would crash the process."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"{self.py_func.__name__} is a part of other kernels, call those (or its .py_func)")
 
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Return how a call is typed; one with a literal is that of any value, not a specialisation of its own."""
+        plain = {name: types.unliteral(kind) for name, kind in kws.items()}
+        return super().get_call_template([types.unliteral(kind) for kind in args], plain)
+
     def compile(self, sig: Any) -> Any:
+        """Compile for some types."""
         entry = super().compile(sig)
         announcing.finish(name_of(self))
         return entry

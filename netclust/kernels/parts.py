@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import _dynfunc
+from numba import _dynfunc  # type: ignore[attr-defined]
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
 
-class _PartLibrary(JITCodeLibrary):  # type: ignore[misc]
+class _PartLibrary(JITCodeLibrary):
     """Code to be linked into other code: neither optimised as a whole nor turned into machine code."""
 
     def _optimize_final_module(self) -> None:
@@ -30,8 +30,11 @@ def _without_entry(library: Any, description: Any, env: Any) -> Any:
     return _dynfunc.make_function(description.lookup_module(), name, "", 0, env, (library,))
 
 
-class PartCompiler(Compiler):  # type: ignore[misc]
+class PartCompiler(Compiler):
+    """numba's compiler, with a library for parts."""
+
     def compile_extra(self, function: Any) -> Any:
+        """Compile a function."""
         if self.state.library is None:
             self.state.library = _PartLibrary(self.state.targetctx.codegen(), function.__qualname__)
             self.state.targetctx.get_executable = _without_entry

@@ -85,7 +85,7 @@ def _load_logs(schema: str) -> None:
 
 @contextlib.contextmanager
 def leaving_cache() -> Iterator[None]:
-    """Rights are given up within. If the cache is out of reach then, kernels that were not loaded are compiled again."""
+    """Rights are given up within. If the cache is out of reach then, kernels not yet loaded are compiled again."""
     from netclust.kernels.jit import CACHE_FOLDER, Kernel
 
     modules = [importlib.import_module(f"{kernels.__name__}.{m.name}") for m in pkgutil.iter_modules(kernels.__path__)]
