@@ -333,13 +333,22 @@ def summarise(
 
 @borrowing(inner)
 def best_members(
-    x: Any, codes: Any, start: Any, matches: Any, scorer: Any, members: Any, lo: Any, hi: Any, acc: Any
+    x: Any,
+    codes: Any,
+    start: Any,
+    matches: Any,
+    scorer: Any,
+    num: Any,
+    code: Any,
+    unary: Any,
+    side: Any,
+    lo: Any,
+    hi: Any,
+    acc: Any,
 ) -> Any:
     """The best normal and the best non-normal of the members lo..hi for one record: (score, position) of each."""
-    score_referents(
-        x, codes, start, matches, scorer.slope, scorer.far, members.num, members.code, members.unary, lo, hi, acc
-    )
-    return best_two(acc, members.side, lo, hi - lo)
+    score_referents(x, codes, start, matches, scorer.slope, scorer.far, num, code, unary, lo, hi, acc)
+    return best_two(acc, side, lo, hi - lo)
 
 
 @borrowing(kernel)
@@ -405,7 +414,9 @@ def link_records(
                 normal, normal_at, other, other_at = query.best[0], query.number[0], query.best[1], query.number[1]
                 scan = False
         if scan:
-            normal, normal_at, other, other_at = best_members(x, codes, start, matches, scorer, refs, none, M, acc)
+            normal, normal_at, other, other_at = best_members(
+                x, codes, start, matches, scorer, refs.num, refs.code, refs.unary, refs.side, none, M, acc
+            )
         if R > 0 and store.size[0] > 0:
             n_best, n_at, o_best, o_at = best_kept(x, codes, start, matches, scorer, store, acc)
             if n_best > normal:  # references are older and win ties
@@ -427,7 +438,9 @@ def link_records(
                     normal_hint, other_hint = query.hint[0], query.hint[1]
                     scan = False
             if scan:
-                n_best, n_at, o_best, o_at = best_members(x, codes, start, matches, scorer, win, lo, hi, acc)
+                n_best, n_at, o_best, o_at = best_members(
+                    x, codes, start, matches, scorer, win.num, win.code, win.unary, win.side, lo, hi, acc
+                )
             if n_best > normal:  # the others are older and win ties
                 normal, normal_at = n_best, W + n_at
             if o_best > other:
