@@ -24,8 +24,8 @@ class _Line:
         self._show()
 
     def finish(self, part: str) -> None:
-        self.done |= {part} & self.known
-        if self.shown:
+        if self.shown and part in self.known - self.done:  # not one that was there already, for other types
+            self.done.add(part)
             self._show()
 
     def erase(self) -> None:
