@@ -47,6 +47,10 @@ def load_kernels(config: Config, model: Model, *, warming: bool) -> None:
     kinds = {source.kind for source in config.sources}
     if kinds & _PACKETS:
         _load_packets(schema.name)
+    if "live" in kinds:
+        from netclust.stream import live
+
+        live.load_kernels()
     if kinds & _LOGS:
         _load_logs(schema.name)
     if "records" in kinds:
@@ -62,10 +66,9 @@ def load_kernels(config: Config, model: Model, *, warming: bool) -> None:
 def _load_packets(schema: str) -> None:
     """What reads packets, follows connections, and counts between them."""
     from netclust.kernels.flow_layout import RECORD
-    from netclust.stream import flow_table, live
+    from netclust.stream import flow_table
     from netclust.stream.sources.packet_flows import PacketFlows
 
-    live.load_kernels()
     flow_table.load_kernels()
     flows = PacketFlows(schema, Counter(), max_flows=16)
     flows.table.advance(0)
