@@ -26,12 +26,7 @@ INPUTS, SEED, PROCESSES = 200_000, 1, 2
 
 def start(inputs: int, seed: int, data: Path) -> subprocess.Popen[str]:
     """Begin a run in a process where numba checks bounds."""
-    from netclust.kernels.jit import CACHE_FOLDER
-
     env = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_NUM_THREADS": "1"}
-    if CACHE_FOLDER is not None:
-        # Beside the ordinary code of this version, so that they never meet and both are kept.
-        env["NUMBA_CACHE_DIR"] = str(CACHE_FOLDER / "boundscheck")
     command = [sys.executable, __file__, "--work", "--inputs", str(inputs), "--seed", str(seed), "--data", str(data)]
     return subprocess.Popen(command, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT)
 

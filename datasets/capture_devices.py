@@ -382,7 +382,7 @@ def unreachable(
             ">BBHHHBBH", 0x45, 0, 76 if proto == frames.UDP else 60, int(sport[k]) ^ 0x5A5A, 0x4000, 57, proto, 0
         )
         quoted += addresses[int(b[k]), :4].tobytes() + addresses[int(target[k]), :4].tobytes()
-        check = int(frames.checksum(np.frombuffer(quoted, np.uint8), 0, 20))
+        check = int(frames.checksum(np.frombuffer(bytearray(quoted), np.uint8), 0, 20))
         quoted = quoted[:10] + struct.pack(">H", check) + quoted[12:]
         ports = struct.pack(">HH", int(sport[k]), int(dport[k]))
         quoted += ports + (

@@ -247,7 +247,7 @@ class _Sink:
         self.schema = schema
         self.layout = layout
         self.plan = layout.plan(MAX_VALUES, MAX_LINE_BYTES)
-        self.iso = True if layout.iso_times else None
+        self.iso = layout.iso_times
         numbers = len(schema.numeric) + len(layout.binary)
         self.out = parse.Columns(
             num=np.zeros((rows, numbers)),

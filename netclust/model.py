@@ -100,6 +100,7 @@ class Model:
     def scorer(self) -> Scorer:
         """The weights in the form that kernels use."""
         from netclust.kernels.score import Scorer, fold_weights
+        from netclust.kernels.seam import read_only
 
         layout = self.layout
         offset = np.concatenate([[0], np.cumsum(layout.width)])[: len(layout.width)].astype(np.int64)
@@ -109,7 +110,8 @@ class Model:
             self.w, layout.features, self.sign, layout.at, layout.width, offset, slope, own, other, match
         )
         far = np.full(layout.features, np.inf) if self.far is None else self.far
-        return Scorer(np.float32(base), slope, far.astype(np.float32), own, other, match, offset)
+        arrays = (slope, far.astype(np.float32), own, other, match, offset)
+        return Scorer(np.float32(base), *(read_only(array) for array in arrays))
 
     def root_scores(self, batch: Batch) -> NDArray[np.float32]:
         """The score of the root arc of every record: calibrated, or learned."""

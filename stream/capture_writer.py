@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from netclust.errors import InputError
 from netclust.kernels.capture_copy import write_pcap_records, write_pcapng_records
 from netclust.kernels.capture_index import BYTE_ORDER, INTERFACE, MICRO, NANO, SECTION
+from netclust.kernels.seam import read_only
 from netclust.stream.packets import MAX_PACKET_BYTES, PacketBlock
 
 _BUFFER_BYTES = 1 << 20
@@ -89,14 +90,12 @@ class CaptureWriter:
             raise InputError(f"{self.path}: a packet's time is before 1970 or after 2106, no capture can hold that")
         interface = self._declare(index["link"])
         unit = 1 if self._nano else 1000
-        first = 0
+        first, data = 0, read_only(block.data)
         while first < len(index):
             if self._pcapng:
-                packets, size = write_pcapng_records(
-                    block.data, index, interface, first, unit, self._snaplen, self._out
-                )
+                packets, size = write_pcapng_records(data, index, interface, first, unit, self._snaplen, self._out)
             else:
-                packets, size = write_pcap_records(block.data, index, first, unit, self._snaplen, self._out)
+                packets, size = write_pcap_records(data, index, first, unit, self._snaplen, self._out)
             self._put(self._out[:size].data)
             first += packets
         self.packets += len(index)

@@ -20,6 +20,7 @@ from netclust.errors import InputError
 from netclust.kernels import decode
 from netclust.kernels import flow_layout as layout
 from netclust.kernels.flows import track
+from netclust.kernels.seam import read_only
 from netclust.stream.packets import INDEX, PacketBlock
 from netclust.stream.services import app_ports
 from netclust.stream.sources.flow_state import FlowMemory, restore_flows, save_flows
@@ -140,7 +141,7 @@ class FlowTable:
         for begin in range(0, len(block.index), CHUNK_PACKETS):
             index = block.index[begin : begin + CHUNK_PACKETS]
             packets = self._packets[: len(index)]
-            decode.decode_packets(block.data, index, self.tunnels, packets, self._counts)
+            decode.decode_packets(read_only(block.data), index, self.tunnels, packets, self._counts)
             ended += self._track(block.data, packets, -1)
         # A wall clock far ahead of the packets is none of theirs: an old capture is being followed.
         if block.now > self.now and (self.now < 0 or block.now - self.now < LIVE_NS):
@@ -190,7 +191,7 @@ class FlowTable:
         begin, more = 0, True
         while more:
             begin, done = track(
-                data, packets, begin, until, *self._table, self._conf, self._state, self._words,
+                read_only(data), packets, begin, until, *self._table, self._conf, self._state, self._words,
                 self._out.view(np.uint64).reshape(OUT_RECORDS, -1), self._scratch,
             )  # fmt: skip
             if done:

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from netclust.errors import InputError
 from netclust.kernels import ring as layout
+from netclust.kernels.seam import read_only
 from netclust.stream import bpf as filters
 from netclust.stream.packets import ETHERNET, INDEX, MAX_PACKET_BYTES, RAW, PacketBlock, PacketSource
 
@@ -318,7 +319,7 @@ class _Ring:
         self._bytes: NDArray[np.uint8] = np.frombuffer(self._map, np.uint8)
         self._words: NDArray[np.uint32] = self._bytes.view(np.uint32)
         # Compiles the walk on an empty block, while no packet waits.
-        layout.walk_block(self._bytes, 0, size, self._link, self._loopback, np.empty(0, INDEX))
+        layout.walk_block(read_only(self._bytes), 0, size, self._link, self._loopback, np.empty(0, INDEX))
 
     def _attach(self, program: filters.Program, bpf: str) -> None:
         try:
@@ -342,7 +343,7 @@ class _Ring:
         room = min(int(self._words[(start + layout.PACKETS) // 4]), self._block_bytes // layout.HEADER_BYTES)
         index = np.empty(room, INDEX)
         filled, outgoing, unreadable = layout.walk_block(
-            self._bytes, start, self._block_bytes, self._link, self._loopback, index
+            read_only(self._bytes), start, self._block_bytes, self._link, self._loopback, index
         )
         counters["outgoing_copies"] += outgoing
         counters["unreadable"] += unreadable
@@ -416,7 +417,7 @@ def open_live(
 
 def load_kernels() -> None:
     """Compile what walks a ring, or load it from the cache."""
-    layout.walk_block(np.zeros(64, np.uint8), 0, 64, ETHERNET, False, np.empty(0, INDEX))
+    layout.walk_block(read_only(np.zeros(64, np.uint8)), 0, 64, ETHERNET, False, np.empty(0, INDEX))
 
 
 def _has_packet_sockets() -> bool:

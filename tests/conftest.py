@@ -14,6 +14,7 @@ from installed_wheel import installed
 from kernel_turns import take_turns
 
 from netclust.cli import main
+from netclust.kernels.jit import CACHE_FOLDER
 
 __all__ = ["installed"]  # a fixture of every test
 
@@ -25,9 +26,11 @@ settings.load_profile("netclust")
 # a test set that may decide something; the suite repeats fixed runs, which decide nothing.
 os.environ["NETCLUST_LOOKS"] = "off"
 
-# Processes of the suite that need the same kernel at once wait for the one that compiles it. What kernels put into the
-# environment stays there: the processes that tests start use the same folder, and numba would forget it otherwise.
+# Processes of the suite that need the same kernel at once wait for the one that compiles it. Those that tests start
+# keep their kernels in the same folder, whatever home a test gives them.
 take_turns()
+if CACHE_FOLDER is not None:
+    os.environ["NUMBA_CACHE_DIR"] = str(CACHE_FOLDER.parent)
 
 # Processes that tests start read our modules compiled: without, each start of a daemon compiles a hundred of them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

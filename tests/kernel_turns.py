@@ -6,6 +6,8 @@ import fcntl
 import threading
 from typing import Any
 
+from numba.core.dispatcher import Dispatcher
+
 from netclust.kernels.jit import CACHE_FOLDER
 
 _busy = threading.local()
@@ -17,8 +19,6 @@ def take_turns() -> None:
     folder = CACHE_FOLDER
     if folder is None:
         return
-    from numba.core.dispatcher import Dispatcher  # after our kernels, which tell numba their folder before it is there
-
     compiled = Dispatcher.compile
 
     def compile_in_turn(self: Any, signature: Any) -> Any:

@@ -36,7 +36,9 @@ def _run(args: list[str]) -> int:
     import typer
 
     from netclust.cli.app import app
+    from netclust.kernels import announcing
 
+    announcing.on_terminal()
     usage_problem: Any = typer.BadParameter.__mro__[2]  # ClickException, of whichever click this typer brings
     command: Any = typer.main.get_command(app)
     command._main_shell_completion({}, "netclust")  # answers the shell and exits, if it is the shell that asks

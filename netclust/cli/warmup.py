@@ -5,8 +5,14 @@ from __future__ import annotations
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from netclust.cli.output import result, say, write_json
+
+if TYPE_CHECKING:
+    from netclust.model import Model
 
 
 def run(json: Path | None) -> None:
@@ -30,7 +36,7 @@ def run(json: Path | None) -> None:
         model = train_network(table, TrainParams(epochs=1, reference_size=40))
         evaluate_network(model, [table], LinkerConfig(referent_window=50, label_delay=10, mature_after=60.0))
         _captures(Path(folder))
-        _triage()
+        _daemon(model)
     seconds = time.perf_counter() - start
     kept = f"kept in {CACHE_FOLDER}" if CACHE_FOLDER else "but not kept: no writable folder, set NUMBA_CACHE_DIR"
     if str(json) != "-":
@@ -39,11 +45,15 @@ def run(json: Path | None) -> None:
     write_json(json, result(["warmup"], body, seed=None, data={}))
 
 
-def _triage() -> None:
-    """Put two alerts in order."""
+def _daemon(model: Model) -> None:
+    """Adapt the model to a site, follow links, and put two alerts in order."""
+    from netclust.reference import covering
     from netclust.stream.alert_events import Alert
     from netclust.stream.alert_triage import in_triage_order
+    from netclust.stream.console.forest import load_kernels
 
+    covering(model.reference, 2, np.random.default_rng(0))
+    load_kernels()
     in_triage_order([Alert(id=i, kind="novel", label="", entity="", entity_kind="source") for i in ("a", "b")])
 
 

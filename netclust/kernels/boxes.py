@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.kernels.bytewise import WIDE, add_points, first_bits, sum_boxes, sum_members, within
-from netclust.kernels.jit import inlined, inner
+from netclust.kernels.jit import borrowing, inlined, inner
 
 NOWHERE = -1
 FREE = 2  # the side of a node that is none's
@@ -135,37 +135,37 @@ class Boxes(NamedTuple):
     exact: Any
 
 
-@inlined
+@borrowing(inlined)
 def leaf_boxes(ix: Any) -> Any:
     """The boxes of leaves, node by node."""
     return Boxes(ix.span, ix.mask, ix.least, ix.oldest, ix.exact)
 
 
-@inlined
+@borrowing(inlined)
 def node_boxes(ix: Any) -> Any:
     """The boxes of nodes, side by side."""
     return Boxes(ix.root_span, ix.root_mask, ix.root_least, ix.root_oldest, ix.root_exact)
 
 
-@inlined
+@borrowing(inlined)
 def step_of(steps: Any, j: Any, value: Any) -> Any:
     """The step of a value: monotone, and the first or last one for what lies beyond."""
     return np.uint8(min(max((value - steps.low[j]) * steps.per[j], np.float32(0)), np.float32(255)))
 
 
-@inlined
+@borrowing(inlined)
 def byte_of(code: Any) -> Any:
     """A code in a byte; 0, no value, stays by itself, and of others some share one."""
     return np.uint8(code) if code < 256 else np.uint8(1 + code % 255)
 
 
-@inlined
+@borrowing(inlined)
 def bit_of(byte: Any) -> Any:
     """The bit of a code's byte in a mask; no value has none, since it matches nothing."""
     return np.uint16(0) if byte == 0 else np.uint16(1) << np.uint16(byte % MASK_BITS)
 
 
-@inner
+@borrowing(inner)
 def prepare(query: Any, steps: Any, x: Any, codes: Any, start: Any, matches: Any) -> None:
     """A record as bounds see it. `start` and `matches` are those of its scores."""
     unit = steps.unit[0]
@@ -186,7 +186,7 @@ def prepare(query: Any, steps: Any, x: Any, codes: Any, start: Any, matches: Any
     query.ceiling[0] = ceiling + 1e-5 * size
 
 
-@inlined
+@borrowing(inlined)
 def ceiling_of(ix: Any, query: Any, scorer: Any, x: Any) -> Any:
     """What a member that lacks nothing scores; where distance adds, it lies as far as any member does."""
     ceiling = query.ceiling[0]
@@ -197,13 +197,13 @@ def ceiling_of(ix: Any, query: Any, scorer: Any, x: Any) -> Any:
     return ceiling
 
 
-@inlined
+@borrowing(inlined)
 def limit_of(ceiling: Any, best: Any, unit: Any) -> Any:
     """How many units a member may lack and yet score as much as `best`; below MOST."""
     return np.int64(min(max((ceiling - best) / unit, -1.0), MOST - 1.0))
 
 
-@inner
+@borrowing(inner)
 def box_lacks(step: Any, cap: Any, price: Any, bit: Any, boxes: Any, at: Any, n: Any, out: Any) -> None:
     """out[k] = the units that any member of box k (of node or side `at`) lacks. Looks at whole 64s."""
     span, mask, least = boxes.span, boxes.mask, boxes.least
@@ -211,7 +211,7 @@ def box_lacks(step: Any, cap: Any, price: Any, bit: Any, boxes: Any, at: Any, n:
         sum_boxes(least, mask, span, at, k, bit, price, step, cap, out)
 
 
-@inlined
+@borrowing(inlined)
 def members_within(
     step: Any, cap: Any, price: Any, byte: Any, members: Any, leaf: Any, k: Any, n: Any, limit: Any, out: Any
 ) -> Any:
@@ -237,7 +237,7 @@ def members_within(
     return passed
 
 
-@inner
+@borrowing(inner)
 def box_bound(
     x: Any, codes: Any, start: Any, matches: Any, slope: Any, far: Any, exact: Any, mask: Any, at: Any, k: Any
 ) -> Any:
@@ -258,7 +258,7 @@ def box_bound(
     return total
 
 
-@inner
+@borrowing(inner)
 def score_of(x: Any, codes: Any, start: Any, matches: Any, slope: Any, far: Any, rows: Any, at: Any) -> Any:
     """The score of the record with one referent, in the order of score_referents."""
     features = len(x)
@@ -273,7 +273,7 @@ def score_of(x: Any, codes: Any, start: Any, matches: Any, slope: Any, far: Any,
     return total
 
 
-@inner
+@borrowing(inner)
 def score_four(
     x: Any,
     codes: Any,
@@ -311,7 +311,7 @@ def score_four(
     out[0], out[1], out[2], out[3] = ta, tb, tc, td
 
 
-@inlined
+@borrowing(inlined)
 def least_column(lacks: Any, oldest: Any, at: Any, n: Any) -> Any:
     """The column that lacks least, of equal ones that with the oldest member."""
     first = 0

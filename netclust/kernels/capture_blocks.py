@@ -45,7 +45,7 @@ from netclust.kernels.capture_index import (
     u16,
     u32,
 )
-from netclust.kernels.jit import inner, kernel
+from netclust.kernels.jit import borrowing, inner, kernel
 
 MAX_TIME = (1 << 63) - 1
 MAX_SHIFT_SECONDS = 1 << 33
@@ -54,12 +54,12 @@ LAST_KNOWN_TYPE = 10  # of those that are numbered from 1
 TSRESOL, TSOFFSET = 9, 14
 
 
-@inner
+@borrowing(inner)
 def _known_type(kind: Any) -> Any:
     return 1 <= kind <= LAST_KNOWN_TYPE or kind in (SECTION, CUSTOM, CUSTOM_LOCAL)
 
 
-@inner
+@borrowing(inner)
 def _order(buf: Any, at: Any) -> Any:
     """Of a section (12 bytes are there): 0 little, 1 big, -1 neither."""
     if u32(buf, at + 8, False) == BYTE_ORDER:
@@ -67,7 +67,7 @@ def _order(buf: Any, at: Any) -> Any:
     return 1 if u32(buf, at + 8, True) == BYTE_ORDER else -1
 
 
-@inner
+@borrowing(inner)
 def _find_block(buf: Any, at: Any, end: Any, final: Any, state: Any) -> Any:
     """(place, whether a block begins there): the next one of a known type that says its length at both ends."""
     while at + 12 <= end:
@@ -86,7 +86,7 @@ def _find_block(buf: Any, at: Any, end: Any, final: Any, state: Any) -> Any:
     return (end if final else at), False
 
 
-@inner
+@borrowing(inner)
 def _read_interface(buf: Any, at: Any, total: Any, big: Any, row: Any) -> Any:
     """Fill a row of the interface table; False if what the block says of its times is impossible."""
     row[I_LINK] = u16(buf, at + 8, big)
@@ -124,7 +124,7 @@ def _read_interface(buf: Any, at: Any, total: Any, big: Any, row: Any) -> Any:
     return sound
 
 
-@inner
+@borrowing(inner)
 def _time(high: Any, low: Any, interfaces: Any, which: Any) -> Any:
     """Nanoseconds since the epoch, or -1 if that is out of all range."""
     ticks = (np.uint64(high) << np.uint64(32)) | np.uint64(low)
@@ -154,7 +154,7 @@ def _time(high: Any, low: Any, interfaces: Any, which: Any) -> Any:
     return max(np.int64(time) + shift, np.int64(-1))
 
 
-@kernel
+@borrowing(kernel)
 def walk_pcapng(buf: Any, end: Any, final: Any, state: Any, interfaces: Any, counts: Any, out: Any) -> Any:
     """Index the whole blocks of buf[:end], from the state's place: how many packets. Less than `out` holds: more bytes.
 

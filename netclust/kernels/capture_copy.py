@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from netclust.kernels.jit import inner, kernel
+from netclust.kernels.jit import borrowing, inner, kernel
 
 PCAP_HEADER, ENHANCED_HEADER, ENHANCED_OVERHEAD = 16, 28, 32
 ENHANCED = 6
 SECOND = 1_000_000_000
 
 
-@inner
+@borrowing(inner)
 def _copy(data: Any, begin: Any, count: Any, out: Any, at: Any) -> None:
     """Copy bytes; through views, because an index that may be negative is not vectorised."""
     source, target = data[begin : begin + count], out[at : at + count]
@@ -21,7 +21,7 @@ def _copy(data: Any, begin: Any, count: Any, out: Any, at: Any) -> None:
         target[k] = source[k]
 
 
-@kernel
+@borrowing(kernel)
 def gather(data: Any, index: Any, origin: Any, number: Any, starts: Any, out: Any) -> None:
     """Copy the packets of that origin from its data to their places in `out`."""
     for i in range(len(index)):
@@ -29,7 +29,7 @@ def gather(data: Any, index: Any, origin: Any, number: Any, starts: Any, out: An
             _copy(data, index[i].offset, np.int64(index[i].caplen), out, starts[i])
 
 
-@inner
+@borrowing(inner)
 def _put32(out: Any, at: Any, value: Any) -> None:
     out[at] = value & 0xFF
     out[at + 1] = (value >> 8) & 0xFF
@@ -37,7 +37,7 @@ def _put32(out: Any, at: Any, value: Any) -> None:
     out[at + 3] = (value >> 24) & 0xFF
 
 
-@kernel
+@borrowing(kernel)
 def write_pcap_records(data: Any, index: Any, first: Any, unit: Any, snaplen: Any, out: Any) -> Any:
     """(packets, bytes) written to `out`, from the packet `first` on, as many as there is room for.
 
@@ -61,7 +61,7 @@ def write_pcap_records(data: Any, index: Any, first: Any, unit: Any, snaplen: An
     return i - first, at
 
 
-@kernel
+@borrowing(kernel)
 def write_pcapng_records(data: Any, index: Any, interface: Any, first: Any, unit: Any, snaplen: Any, out: Any) -> Any:
     """(packets, bytes) written to `out` as enhanced packet blocks; `interface` has a number for each packet."""
     at = 0

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from netclust.kernels.jit import inner, kernel
+from netclust.kernels.jit import borrowing, inner, kernel
 
 MAX_PACKET_BYTES = 1 << 18  # as in netclust.stream.packets
 MAX_BLOCK_BYTES = 1 << 20  # of pcapng, that is looked at as a whole; longer ones of known types are passed over
@@ -67,7 +67,7 @@ NO_PLACE = np.int64(-1)
 NO, MORE, YES = -1, 0, 1  # NO_PLACE and these: answers of the parts below; MORE: cannot be said without more bytes
 
 
-@inner
+@borrowing(inner)
 def u32(buf: Any, at: Any, big: Any) -> Any:
     """An unsigned 32-bit number, as int64."""
     a, b, c, d = np.uint32(buf[at]), np.uint32(buf[at + 1]), np.uint32(buf[at + 2]), np.uint32(buf[at + 3])
@@ -76,14 +76,14 @@ def u32(buf: Any, at: Any, big: Any) -> Any:
     return np.int64((d << 24) | (c << 16) | (b << 8) | a)
 
 
-@inner
+@borrowing(inner)
 def u16(buf: Any, at: Any, big: Any) -> Any:
     """An unsigned 16-bit number, as int64."""
     a, b = np.int64(buf[at]), np.int64(buf[at + 1])
     return (a << 8) | b if big else (b << 8) | a
 
 
-@inner
+@borrowing(inner)
 def emit(out: Any, n: Any, offset: Any, time: Any, caplen: Any, wirelen: Any, link: Any) -> None:
     """Write down one packet."""
     out[n].offset = offset
@@ -94,7 +94,7 @@ def emit(out: Any, n: Any, offset: Any, time: Any, caplen: Any, wirelen: Any, li
     out[n].vlan = -1
 
 
-@inner
+@borrowing(inner)
 def _global_header(buf: Any, at: Any, state: Any) -> Any:
     """Whether a pcap file's header begins here (24 bytes are there); if so the state is set for what follows it."""
     for big in (False, True):
@@ -108,7 +108,7 @@ def _global_header(buf: Any, at: Any, state: Any) -> Any:
     return False
 
 
-@inner
+@borrowing(inner)
 def _sound_record(buf: Any, at: Any, end: Any, final: Any, state: Any, second: Any, strict: Any) -> Any:
     """Whether a record may begin here, within a day of that second (-1: any): YES, NO, or MORE to say."""
     if at == end and final:
@@ -125,7 +125,7 @@ def _sound_record(buf: Any, at: Any, end: Any, final: Any, state: Any, second: A
     return YES if second < 0 or abs(when - second) <= DAY else NO
 
 
-@inner
+@borrowing(inner)
 def _find_record(buf: Any, at: Any, end: Any, final: Any, state: Any) -> Any:
     """(place, whether a record begins there): the next one that the following ones confirm."""
     last = state[LAST_TIME] // SECOND if state[LAST_TIME] >= 0 else NO_PLACE
@@ -154,7 +154,7 @@ def _find_record(buf: Any, at: Any, end: Any, final: Any, state: Any) -> Any:
     return (end if final else at), False
 
 
-@kernel
+@borrowing(kernel)
 def begin_pcap(buf: Any, state: Any) -> Any:
     """Read a global header at the beginning of the buffer (24 bytes are there): whether it is one."""
     state[:] = 0
@@ -163,7 +163,7 @@ def begin_pcap(buf: Any, state: Any) -> Any:
     return _global_header(buf, np.int64(0), state)
 
 
-@kernel
+@borrowing(kernel)
 def walk_pcap(buf: Any, end: Any, final: Any, state: Any, counts: Any, out: Any) -> Any:
     """Index the whole records of buf[:end], from the state's place: how many. Less than `out` holds: needs more bytes.
 

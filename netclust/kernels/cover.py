@@ -2,30 +2,52 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from netclust.kernels.jit import kernel
+from netclust.kernels.jit import borrowing, kernel
 from netclust.kernels.score import LANES, score_referents
 
 
-@kernel
-def cover(num: Any, code: Any, num_columns: Any, code_columns: Any, first: Any, chance: Any, out: Any) -> None:
+class Room(NamedTuple):
+    """What covering works with: room for each row, and weights that make a score of a distance."""
+
+    acc: NDArray[np.float32]
+    unary: NDArray[np.float32]
+    nearest: NDArray[np.float32]
+    drawn: NDArray[np.bool_]
+    slope: NDArray[np.float32]
+    far: NDArray[np.float32]
+    same: NDArray[np.float32]
+
+
+def make_room(rows: int, numbers: int, codes: int) -> Room:
+    """Return the room that `cover` needs for so many rows with so many numbers and codes each."""
+    return Room(
+        acc=np.empty(rows + LANES, np.float32),
+        unary=np.zeros(rows + LANES, np.float32),
+        nearest=np.full(rows, np.inf, np.float32),
+        drawn=np.zeros(rows, np.bool_),
+        slope=np.full(numbers, -1, np.float32),
+        far=np.full(numbers, np.inf, np.float32),
+        same=np.ones(codes, np.float32),
+    )
+
+
+@borrowing(kernel)
+def cover(
+    num: Any, code: Any, num_columns: Any, code_columns: Any, first: Any, chance: Any, room: Any, out: Any
+) -> None:
     """Fill `out` with rows of num, code (given as columns as well), the first one `first`, none of them twice.
 
     The next row is drawn with probability in proportion to d(row) = min over those drawn of sum_f |a_f - b_f| +
     #{s: a_s != b_s}: `chance` has a number in [0, 1) for every draw. Where all d are 0, the first row left is next.
     """
     n = len(num)
-    acc = np.empty(n + LANES, np.float32)
-    unary = np.zeros(n + LANES, np.float32)
-    slope = np.full(num.shape[1], np.float32(-1))
-    far = np.full(num.shape[1], np.float32(np.inf))
-    same = np.ones(code.shape[1], np.float32)
+    acc, unary, nearest, drawn, slope, far, same = room
     start = -np.float32(code.shape[1])
-    nearest = np.full(n, np.float32(np.inf))
-    drawn = np.zeros(n, np.bool_)
     none: Any = np.int64(0)
     at = first
     for j in range(len(out)):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.kernels.jit import inner, kernel
+from netclust.kernels.jit import borrowing, inner, kernel
 
 # What became of a packet. Below FIRST_BAD it is part of a connection.
 (
@@ -62,25 +62,25 @@ PACKET = np.dtype(
 )
 
 
-@inner
+@borrowing(inner)
 def u16(data: NDArray[np.uint8], at: int) -> int:
     """Two bytes of the wire."""
     return (np.int64(data[at]) << 8) | np.int64(data[at + 1])
 
 
-@inner
+@borrowing(inner)
 def u32(data: NDArray[np.uint8], at: int) -> int:
     """Four bytes of the wire."""
     return (u16(data, at) << 16) | u16(data, at + 2)
 
 
-@inner
+@borrowing(inner)
 def u64(data: NDArray[np.uint8], at: int) -> Any:
     """Eight bytes of the wire, unsigned."""
     return (np.uint64(u32(data, at)) << np.uint64(32)) | np.uint64(u32(data, at + 4))
 
 
-@kernel
+@borrowing(kernel)
 def decode_packets(
     data: NDArray[np.uint8], index: NDArray[Any], tunnels: bool, out: NDArray[Any], counts: NDArray[np.int64]
 ) -> None:
@@ -97,13 +97,13 @@ def decode_packets(
         counts[status] += 1
 
 
-@inner
+@borrowing(inner)
 def _short(here: int, wire: int) -> int:
     """Why bytes are missing: the capture left them out, or the sender did."""
     return SNAPPED if here < wire else TOO_SHORT
 
 
-@inner
+@borrowing(inner)
 def _frame(data: NDArray[np.uint8], at: int, here: int, wire: int, link: int, tunnels: bool, packet: Any) -> int:
     """A frame from its link header on: `here` is where the captured bytes end, `wire` where the frame did."""
     kind = -1  # an ethertype once it is known
@@ -145,7 +145,7 @@ def _frame(data: NDArray[np.uint8], at: int, here: int, wire: int, link: int, tu
     return TOO_DEEP
 
 
-@inner
+@borrowing(inner)
 def _network(
     data: NDArray[np.uint8], at: int, here: int, wire: int, kind: int, tunnels: bool, packet: Any
 ) -> tuple[int, int, int]:
@@ -178,7 +178,7 @@ def _network(
     return NOT_IP, -1, 0
 
 
-@inner
+@borrowing(inner)
 def _arp(data: NDArray[np.uint8], at: int, here: int, wire: int, packet: Any) -> int:
     if at + 8 > here:
         return _short(here, wire)
@@ -198,7 +198,7 @@ def _arp(data: NDArray[np.uint8], at: int, here: int, wire: int, packet: Any) ->
     return OK
 
 
-@inner
+@borrowing(inner)
 def _ipv4(data: NDArray[np.uint8], at: int, here: int, wire: int, tunnels: bool, packet: Any) -> tuple[int, int, int]:
     if at + 20 > here:
         return _short(here, wire), -1, 0
@@ -225,7 +225,7 @@ def _ipv4(data: NDArray[np.uint8], at: int, here: int, wire: int, tunnels: bool,
     return _transport(data, at + header, min(here, at + total), at + total, status, tunnels, packet)
 
 
-@inner
+@borrowing(inner)
 def _ipv6(data: NDArray[np.uint8], at: int, here: int, wire: int, tunnels: bool, packet: Any) -> tuple[int, int, int]:
     if at + 40 > here:
         return _short(here, wire), -1, 0
@@ -270,7 +270,7 @@ def _ipv6(data: NDArray[np.uint8], at: int, here: int, wire: int, tunnels: bool,
     return _transport(data, at, here, end, status, tunnels, packet)
 
 
-@inner
+@borrowing(inner)
 def _transport(
     data: NDArray[np.uint8], at: int, here: int, end: int, status: int, tunnels: bool, packet: Any
 ) -> tuple[int, int, int]:
@@ -325,7 +325,7 @@ def _transport(
     return _carried(at + header, here, end, status, packet), -1, 0
 
 
-@inner
+@borrowing(inner)
 def _carried(at: int, here: int, end: int, status: int, packet: Any) -> int:
     packet.payload = at
     packet.payload_bytes = max(end - at, 0)
@@ -333,7 +333,7 @@ def _carried(at: int, here: int, end: int, status: int, packet: Any) -> int:
     return status
 
 
-@inner
+@borrowing(inner)
 def is_echo(proto: int, kind: int) -> bool:
     """Echo request or reply, also timestamp: they carry an identifier."""
     return kind in (8, 0, 13, 14) if proto == ICMP else kind in (128, 129)

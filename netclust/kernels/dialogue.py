@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.kernels.flow_layout import FTP, HTTP, IMAP, LINE_BYTES, POP3, SMTP, TELNET
-from netclust.kernels.jit import inner
+from netclust.kernels.jit import borrowing, inner
 
 
 def _words(*words: str) -> NDArray[np.uint8]:
@@ -40,12 +40,12 @@ _MAIL_BYTES = 8192  # of a direction of SMTP, POP3 or IMAP that are looked at: w
 _REQUEST_BYTES = 512  # of a request's first line that are looked at
 
 
-@inner
+@borrowing(inner)
 def _lower(byte: int) -> int:
     return byte + 32 if 65 <= byte <= 90 else byte
 
 
-@inner
+@borrowing(inner)
 def _has(line: NDArray[np.uint8], start: int, end: int, words: NDArray[np.uint8], only_first: bool) -> bool:
     """Whether any of the words is in the line, or (only_first) stands at its beginning."""
     w = 0
@@ -63,7 +63,7 @@ def _has(line: NDArray[np.uint8], start: int, end: int, words: NDArray[np.uint8]
     return False
 
 
-@inner
+@borrowing(inner)
 def _code(line: NDArray[np.uint8], start: int, end: int) -> int:
     """The three digits that an answer begins with, or 0."""
     if end - start < 3:
@@ -77,7 +77,7 @@ def _code(line: NDArray[np.uint8], start: int, end: int) -> int:
     return code
 
 
-@inner
+@borrowing(inner)
 def read_dialogue(
     data: NDArray[np.uint8], at: int, end: int, broken: bool, from_orig: bool, flow: Any, side: Any,
     line: NDArray[np.uint8],
@@ -107,7 +107,7 @@ def read_dialogue(
         _prompt(line, side.line, flow)
 
 
-@inner
+@borrowing(inner)
 def _line(line: NDArray[np.uint8], size: int, from_orig: bool, flow: Any) -> None:
     if flow.app == FTP:
         _ftp(line, size, from_orig, flow)
@@ -119,7 +119,7 @@ def _line(line: NDArray[np.uint8], size: int, from_orig: bool, flow: Any) -> Non
         _mailbox(line, size, from_orig, flow)
 
 
-@inner
+@borrowing(inner)
 def _ftp(line: NDArray[np.uint8], size: int, from_orig: bool, flow: Any) -> None:
     if not from_orig:
         code = _code(line, 0, size)
@@ -148,7 +148,7 @@ def _ftp(line: NDArray[np.uint8], size: int, from_orig: bool, flow: Any) -> None
         flow.hot += 1
 
 
-@inner
+@borrowing(inner)
 def _telnet(line: NDArray[np.uint8], size: int, from_orig: bool, flow: Any) -> None:
     if not from_orig:
         if _has(line, 0, size, _LOGIN_FAILED, False):
@@ -172,7 +172,7 @@ def _telnet(line: NDArray[np.uint8], size: int, from_orig: bool, flow: Any) -> N
         flow.num_root += 1
 
 
-@inner
+@borrowing(inner)
 def _prompt(line: NDArray[np.uint8], size: int, flow: Any) -> None:
     """A line that waits for an answer: a shell's prompt shows that someone is in, and as whom."""
     last = size - 1
@@ -184,7 +184,7 @@ def _prompt(line: NDArray[np.uint8], size: int, flow: Any) -> None:
         flow.logged_in = flow.root_shell = 1
 
 
-@inner
+@borrowing(inner)
 def _smtp(line: NDArray[np.uint8], size: int, from_orig: bool, flow: Any) -> None:
     if from_orig:
         if _has(line, 0, size, _PROBES, True):
@@ -197,7 +197,7 @@ def _smtp(line: NDArray[np.uint8], size: int, from_orig: bool, flow: Any) -> Non
         flow.num_failed_logins += 1
 
 
-@inner
+@borrowing(inner)
 def _mailbox(line: NDArray[np.uint8], size: int, from_orig: bool, flow: Any) -> None:
     """POP3 and IMAP: an answer counts for the login that it answers."""
     if from_orig:
@@ -231,7 +231,7 @@ def _mailbox(line: NDArray[np.uint8], size: int, from_orig: bool, flow: Any) -> 
         flow.num_failed_logins += 1
 
 
-@inner
+@borrowing(inner)
 def _http(data: NDArray[np.uint8], at: int, end: int, from_orig: bool, flow: Any) -> None:
     """The first line of a segment, if it is a request's or a status line; bodies are not read."""
     if end - at < 12 or data[at] < 65 or data[at] > 90:

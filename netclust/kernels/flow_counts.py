@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from netclust.kernels.decode import TCP
-from netclust.kernels.jit import inner
+from netclust.kernels.jit import borrowing, inner
 from netclust.kernels.tcp import next_states
 
 
-@inner
+@borrowing(inner)
 def clear_side(side: Any) -> None:
     """Count a direction anew."""
     side.packets = side.frame_bytes = side.ip_bytes = side.payload_bytes = 0
@@ -21,7 +21,7 @@ def clear_side(side: Any) -> None:
     side.syn = side.fin = side.rst = side.psh = side.ack = side.urg = 0
 
 
-@inner
+@borrowing(inner)
 def clear_part(flow: Any, now: int, time: int) -> None:
     """Count what both directions share anew."""
     flow.since, flow.first, flow.last = now, time, time
@@ -34,7 +34,7 @@ def clear_part(flow: Any, now: int, time: int) -> None:
     flow.is_host_login = flow.is_guest_login = 0
 
 
-@inner
+@borrowing(inner)
 def next_part(flow: Any, orig: Any, resp: Any, now: int, time: int) -> None:
     """Count anew behind an interim record; who is logged in stays so."""
     flow.part += 1
@@ -45,7 +45,7 @@ def next_part(flow: Any, orig: Any, resp: Any, now: int, time: int) -> None:
     flow.logged_in, flow.root_shell, flow.is_host_login, flow.is_guest_login = logged_in, root, host, guest
 
 
-@inner
+@borrowing(inner)
 def count_packet(flow: Any, side: Any, packet: Any) -> None:
     """What every packet adds, whatever its protocol."""
     time = packet.time
@@ -77,7 +77,7 @@ def count_packet(flow: Any, side: Any, packet: Any) -> None:
         side.payload_bytes += packet.payload_bytes
 
 
-@inner
+@borrowing(inner)
 def count_flags(flow: Any, side: Any, flags: int) -> None:
     """TCP's flags."""
     side.fin += flags & 1
@@ -89,7 +89,7 @@ def count_flags(flow: Any, side: Any, flags: int) -> None:
     flow.urgent += flags >> 5 & 1
 
 
-@inner
+@borrowing(inner)
 def change_states(flow: Any, is_orig: bool, flags: int, size: int) -> None:
     """Both endpoints' states after a segment."""
     if is_orig:

@@ -22,20 +22,20 @@ from netclust.kernels.flow_layout import (
     NO_APP,
     NOW,
 )
-from netclust.kernels.jit import inner
+from netclust.kernels.jit import borrowing, inner
 
 _NONE = -1
 _NEVER = np.iinfo(np.int64).max
 
 
-@inner
+@borrowing(inner)
 def due_time(start: int, conf: NDArray[np.int64], which: int) -> int:
     """When what counts from `start` falls due; never so late that the sum overflows."""
     wait = conf[ATTEMPT_NS] if which == ATTEMPT_LIST else conf[IDLE_NS] if which == IDLE_LIST else conf[CLOSE_NS]
     return min(start, _NEVER - 1 - wait) + wait
 
 
-@inner
+@borrowing(inner)
 def take_out(chain: NDArray[np.int32], ends: NDArray[np.int32], slot: int, which: int) -> None:
     """Out of its list."""
     before, behind = chain[slot, 0], chain[slot, 1]
@@ -49,7 +49,7 @@ def take_out(chain: NDArray[np.int32], ends: NDArray[np.int32], slot: int, which
         ends[which, 1] = before
 
 
-@inner
+@borrowing(inner)
 def append(chain: NDArray[np.int32], ends: NDArray[np.int32], slot: int, which: int) -> None:
     """To the end of a list."""
     tail = ends[which, 1]
@@ -61,7 +61,7 @@ def append(chain: NDArray[np.int32], ends: NDArray[np.int32], slot: int, which: 
     ends[which, 1] = slot
 
 
-@inner
+@borrowing(inner)
 def end_due(
     flows: NDArray[Any], flow_words: NDArray[np.uint64], side_words: NDArray[np.uint64],
     name_words: NDArray[np.uint64], lines: NDArray[np.uint8], chain: NDArray[np.int32], ends: NDArray[np.int32],
@@ -86,7 +86,7 @@ def end_due(
     return done
 
 
-@inner
+@borrowing(inner)
 def end_all(
     flows: NDArray[Any], flow_words: NDArray[np.uint64], side_words: NDArray[np.uint64],
     name_words: NDArray[np.uint64], lines: NDArray[np.uint8], chain: NDArray[np.int32], ends: NDArray[np.int32],
@@ -103,7 +103,7 @@ def end_all(
     return done
 
 
-@inner
+@borrowing(inner)
 def write(
     slot: int, reason: int, time: int, flows: NDArray[Any], flow_words: NDArray[np.uint64],
     side_words: NDArray[np.uint64], name_words: NDArray[np.uint64], out: NDArray[np.uint64], done: int,
@@ -123,7 +123,7 @@ def write(
         out[done, at + k] = name_words[slot, k]
 
 
-@inner
+@borrowing(inner)
 def finish(
     slot: int, reason: int, time: int, flows: NDArray[Any], flow_words: NDArray[np.uint64],
     side_words: NDArray[np.uint64], name_words: NDArray[np.uint64], lines: NDArray[np.uint8],

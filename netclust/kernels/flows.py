@@ -47,7 +47,7 @@ from netclust.kernels.flow_layout import (
     STEPPING,
     WRONG_FRAGMENTS,
 )
-from netclust.kernels.jit import inner, kernel
+from netclust.kernels.jit import borrowing, inner, kernel
 from netclust.kernels.payload import mix, read_dns, read_hello
 from netclust.kernels.tcp import BROKEN, SEE_GAPS, count_in_order, count_out_of_order, is_over
 
@@ -57,7 +57,7 @@ _DAY_NS = 86_400 * 10**9
 _NOT_ECHO = 1 << 31  # keeps other ICMP messages apart from series of pings
 
 
-@kernel
+@borrowing(kernel)
 def track(
     data: NDArray[np.uint8], packets: NDArray[Any], begin: int, until: int, flows: NDArray[Any],
     sides: NDArray[Any], gaps: NDArray[np.uint32], names: NDArray[np.uint8], lines: NDArray[np.uint8],
@@ -177,7 +177,7 @@ def track(
     return i, done
 
 
-@inner
+@borrowing(inner)
 def _goal(flow: Any) -> int:
     """The list where a flow belongs after a packet: an attempt and a closed one keep their place."""
     if flow.list == CLOSED_LIST:
@@ -190,7 +190,7 @@ def _goal(flow: Any) -> int:
     return IDLE_LIST
 
 
-@inner
+@borrowing(inner)
 def _after(packet: Any) -> bool:
     """Whether the sender is the greater endpoint, which is called b."""
     if packet.src_hi != packet.dst_hi:
@@ -200,7 +200,7 @@ def _after(packet: Any) -> bool:
     return packet.sport > packet.dport
 
 
-@inner
+@borrowing(inner)
 def _hash(packet: Any, from_b: bool, seed: int) -> Any:
     """The same for both directions; seeded, so that nobody can choose endpoints that collide."""
     a_hi, a_lo, b_hi, b_lo = packet.src_hi, packet.src_lo, packet.dst_hi, packet.dst_lo
@@ -217,7 +217,7 @@ def _hash(packet: Any, from_b: bool, seed: int) -> Any:
     return mix(h ^ rest ^ (np.uint64(packet.proto) << np.uint64(24)) ^ (np.uint64(packet.family) << np.uint64(40)))
 
 
-@inner
+@borrowing(inner)
 def _find(flows: NDArray[Any], buckets: NDArray[np.int32], packet: Any, from_b: bool, code: Any) -> int:
     mask = np.uint64(len(buckets) - 1)
     at = code & mask
@@ -229,7 +229,7 @@ def _find(flows: NDArray[Any], buckets: NDArray[np.int32], packet: Any, from_b: 
     return _NONE
 
 
-@inner
+@borrowing(inner)
 def _same(flow: Any, packet: Any, from_b: bool) -> bool:
     if flow.proto != packet.proto or flow.family != packet.family or flow.vlan != packet.vlan:
         return False
@@ -243,7 +243,7 @@ def _same(flow: Any, packet: Any, from_b: bool) -> bool:
     return flow.a_hi == a_hi and flow.b_hi == b_hi
 
 
-@inner
+@borrowing(inner)
 def _is_reuse(flow: Any, sides: NDArray[Any], slot: int, from_b: bool, packet: Any) -> bool:
     """A new SYN with another number on a connection that is over: the ports are used again."""
     if packet.proto != TCP or packet.flags & (SYN | ACK) != SYN or flow.list != CLOSED_LIST:
@@ -251,7 +251,7 @@ def _is_reuse(flow: Any, sides: NDArray[Any], slot: int, from_b: bool, packet: A
     return packet.seq != sides[slot, np.int64(from_b != flow.swapped)].isn
 
 
-@inner
+@borrowing(inner)
 def _begin(
     flows: NDArray[Any], sides: NDArray[Any], chain: NDArray[np.int32], ends: NDArray[np.int32],
     buckets: NDArray[np.int32], free: NDArray[np.int32], ports: NDArray[np.uint8], conf: NDArray[np.int64],
@@ -307,7 +307,7 @@ def _begin(
     return slot
 
 
-@inner
+@borrowing(inner)
 def _look_inside(
     data: NDArray[np.uint8], flow: Any, side: Any, packet: Any, fresh: int, is_orig: bool, name: NDArray[np.uint8],
     line: NDArray[np.uint8], scratch: NDArray[np.uint16],
@@ -327,7 +327,7 @@ def _look_inside(
         read_hello(data, at, end, flow, name)
 
 
-@inner
+@borrowing(inner)
 def _join_fragment(packet: Any, fragments: NDArray[Any], conf: NDArray[np.int64], state: NDArray[np.int64]) -> None:
     """Later fragments get the ports of the first; what overlaps or is too long is wrong (its `more` gets bit 1)."""
     h = mix(packet.src_lo)  # not seeded: two that share a place must do so in every run

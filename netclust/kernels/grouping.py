@@ -28,12 +28,12 @@ from netclust.kernels.boxes import (
     prepare,
 )
 from netclust.kernels.bytewise import WIDE
-from netclust.kernels.jit import inlined, inner
+from netclust.kernels.jit import borrowing, inlined, inner
 
 TRIED = 12  # attributes by which a cut is tried: those that can decide most
 
 
-@inner
+@borrowing(inner)
 def _put_column(boxes: Any, at: Any, k: Any, others: Any, other: Any, j: Any) -> None:
     """Box k of `at` = box j of `other`."""
     for i in range(boxes.span.shape[1]):
@@ -46,7 +46,7 @@ def _put_column(boxes: Any, at: Any, k: Any, others: Any, other: Any, j: Any) ->
         boxes.exact[at, k, i] = others.exact[other, j, i]
 
 
-@inner
+@borrowing(inner)
 def _join_column(boxes: Any, at: Any, k: Any, others: Any, other: Any, j: Any) -> None:
     """Widen box k of `at` so that it holds box j of `other`."""
     for i in range(0, boxes.span.shape[1], 2):
@@ -63,7 +63,7 @@ def _join_column(boxes: Any, at: Any, k: Any, others: Any, other: Any, j: Any) -
         boxes.exact[at, k, f] = max(boxes.exact[at, k, f], others.exact[other, j, f])
 
 
-@inner
+@borrowing(inner)
 def _admit(boxes: Any, at: Any, k: Any, query: Any, rows: Any, slot: Any, lack: Any, number: Any) -> None:
     """Widen box k of `at` so that it holds the member in a slot: its steps, and what it is exactly."""
     step, byte = query.step, query.byte
@@ -81,7 +81,7 @@ def _admit(boxes: Any, at: Any, k: Any, query: Any, rows: Any, slot: Any, lack: 
     boxes.exact[at, k, 2 * features] = max(boxes.exact[at, k, 2 * features], rows[slot, features + len(byte)])
 
 
-@inner
+@borrowing(inner)
 def _box_leaf(ix: Any, leaf: Any) -> None:
     """Make a leaf's box anew from its members."""
     at, k, n = ix.node[leaf], ix.column[leaf], ix.size[leaf]
@@ -112,7 +112,7 @@ def _box_leaf(ix: Any, leaf: Any) -> None:
     ix.worn[leaf] = 0
 
 
-@inner
+@borrowing(inner)
 def _box_node(ix: Any, node: Any) -> None:
     """Make a node's box anew from those of its leaves."""
     side, k = ix.side[node], ix.root[node]
@@ -122,7 +122,7 @@ def _box_node(ix: Any, node: Any) -> None:
     ix.node_worn[node] = 0
 
 
-@inner
+@borrowing(inner)
 def _new_node(ix: Any, side: Any) -> Any:
     """A node without leaves; its box is not made."""
     ix.tally[FREE_NODES] -= 1
@@ -136,7 +136,7 @@ def _new_node(ix: Any, side: Any) -> Any:
     return node
 
 
-@inner
+@borrowing(inner)
 def _drop_node(ix: Any, node: Any) -> None:
     """Give up a node that has no leaves; the last root takes its place."""
     side, k = ix.side[node], ix.root[node]
@@ -151,7 +151,7 @@ def _drop_node(ix: Any, node: Any) -> None:
     ix.tally[FREE_NODES] += 1
 
 
-@inner
+@borrowing(inner)
 def _new_leaf(ix: Any, node: Any) -> Any:
     """An empty leaf in a node that has room; its box is not made."""
     ix.tally[FREE_LEAVES] -= 1
@@ -165,7 +165,7 @@ def _new_leaf(ix: Any, node: Any) -> Any:
     return leaf
 
 
-@inner
+@borrowing(inner)
 def _take_column(ix: Any, node: Any, k: Any) -> None:
     """Take a leaf's column out of a node; the last one takes its place."""
     ix.width[node] -= 1
@@ -176,7 +176,7 @@ def _take_column(ix: Any, node: Any, k: Any) -> None:
         ix.column[ix.leaf[node, k]] = k
 
 
-@inner
+@borrowing(inner)
 def _drop_leaf(ix: Any, leaf: Any) -> None:
     """Give up an empty leaf, and its node if that was its last."""
     node = np.int64(ix.node[leaf])
@@ -187,7 +187,7 @@ def _drop_leaf(ix: Any, leaf: Any) -> None:
         _drop_node(ix, node)
 
 
-@inlined
+@borrowing(inlined)
 def _copy_member(ix: Any, leaf: Any, i: Any, other: Any, j: Any) -> None:
     """leaf[i] = other[j]."""
     for r in range(ix.member.shape[2]):
@@ -195,13 +195,13 @@ def _copy_member(ix: Any, leaf: Any, i: Any, other: Any, j: Any) -> None:
     ix.number[leaf, i] = ix.number[other, j]
 
 
-@inlined
+@borrowing(inlined)
 def _middle(ix: Any, i: Any, r: Any) -> Any:
     """The middle of what part i reaches in attribute r."""
     return (np.int64(ix.part_low[i, r]) + np.int64(ix.part_high[i, r])) // 2
 
 
-@inlined
+@borrowing(inlined)
 def _reach(reached: Any, low: Any, high: Any, i: Any, first: Any) -> None:
     """Widen what the parts up to here reach; the first of them is all of it."""
     for r in range(reached.shape[1]):
@@ -209,7 +209,7 @@ def _reach(reached: Any, low: Any, high: Any, i: Any, first: Any) -> None:
         reached[1, r] = high[i, r] if first else max(reached[1, r], high[i, r])
 
 
-@inlined
+@borrowing(inlined)
 def _extent(reached: Any, price: Any, cap: Any) -> Any:
     """The units that two members of what is reached can be apart."""
     total, coded = np.int64(0), len(price)
@@ -220,7 +220,7 @@ def _extent(reached: Any, price: Any, cap: Any) -> Any:
     return total
 
 
-@inner
+@borrowing(inner)
 def _cut(ix: Any, cap: Any, n: Any, least: Any) -> Any:
     """Where to cut n parts in two so that what the two reach, times their number, is least in sum: (attribute,
     middle); those whose middle is beneath it are the first. Each has at least `least`; attribute -1: there is no cut.
@@ -264,7 +264,7 @@ def _cut(ix: Any, cap: Any, n: Any, least: Any) -> Any:
     return by, threshold
 
 
-@inner
+@borrowing(inner)
 def _split_leaf(ix: Any, leaf: Any, steps: Any) -> Any:
     """Cut a full leaf in two; the new leaf, or NOWHERE if there is none. Members all alike are cut anywhere."""
     node = np.int64(ix.node[leaf])
@@ -296,7 +296,7 @@ def _split_leaf(ix: Any, leaf: Any, steps: Any) -> Any:
     return new
 
 
-@inner
+@borrowing(inner)
 def _split_node(ix: Any, node: Any, steps: Any) -> Any:
     """Cut a full node in two; False if it cannot be. No part is less than an eighth, so that nodes are not too many."""
     if ix.tally[FREE_NODES] == 0:
@@ -324,7 +324,7 @@ def _split_node(ix: Any, node: Any, steps: Any) -> Any:
     return True
 
 
-@inner
+@borrowing(inner)
 def _bits(mask: Any) -> Any:
     """The lowest and the highest bit of a mask, from 1 on; 0 where there is none."""
     low = high = np.uint8(0)
@@ -335,7 +335,7 @@ def _bits(mask: Any) -> Any:
     return low, high
 
 
-@inlined
+@borrowing(inlined)
 def _choose(ix: Any, side: Any, hint: Any, steps: Any, query: Any) -> Any:
     """The leaf for a member: the hint, if still of that side, else that which lacks least; NOWHERE if none."""
     if hint >= 0 and ix.size[hint] > 0 and ix.side[ix.node[hint]] == side:
@@ -352,7 +352,7 @@ def _choose(ix: Any, side: Any, hint: Any, steps: Any, query: Any) -> Any:
     return np.int64(ix.leaf[node, least_column(ix.leaf_lacks, ix.oldest, node, n)])
 
 
-@inlined
+@borrowing(inlined)
 def fill_row(ix: Any, slot: Any, members: Any, at: Any) -> None:
     """Take a member over from where members lie by attribute."""
     features = len(members.num)
@@ -363,7 +363,7 @@ def fill_row(ix: Any, slot: Any, members: Any, at: Any) -> None:
     ix.row[slot, features + len(members.code)] = members.unary[at]
 
 
-@inlined
+@borrowing(inlined)
 def hold(ix: Any, side: Any, number: Any, scorer: Any, steps: Any, query: Any, matches: Any) -> Any:
     """Add a member, whose row is filled, to a side (0 or 1). False if there was no room: then not all are held."""
     slot = number % len(ix.where)
@@ -416,7 +416,7 @@ def hold(ix: Any, side: Any, number: Any, scorer: Any, steps: Any, query: Any, m
     return True
 
 
-@inlined
+@borrowing(inlined)
 def let_go(ix: Any, number: Any) -> None:
     """Remove a member."""
     slot = number % len(ix.where)

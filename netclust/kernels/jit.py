@@ -1,108 +1,130 @@
-"""The one decorator of every kernel, and where compiled code is kept.
-
-Chosen before numba is imported: NUMBA_CACHE_DIR, else systemd's cache directory, else the user's cache, else none:
-numba refuses to import a cached function where nothing is writable.
-"""
+"""The one decorator of every kernel, and of the parts that kernels consist of."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import sys
-import tempfile
-import warnings
+import gc
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any, TypeVar
+
+import numba
+from numba import types
+from numba.core.registry import CPUDispatcher
+from numba.core.targetconfig import ConfigStack
+
+from netclust.kernels import announcing
+from netclust.kernels.cache import KernelCache
+from netclust.kernels.cache_folder import choose, warn
+from netclust.kernels.digests import name_of
+from netclust.kernels.parts import PartCompiler
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-
-def _candidates() -> list[Path]:
-    """Folders that may hold the kernel cache, best first."""
-    env = os.environ
-    if env.get("NUMBA_CACHE_DIR"):
-        return [Path(env["NUMBA_CACHE_DIR"])]
-    found = [Path(folder) / "kernels" for folder in env.get("CACHE_DIRECTORY", "").split(":") if folder]
-    home = env.get("HOME", "")
-    user = env.get("XDG_CACHE_HOME") or (f"{home}/.cache" if home else "")
-    if user:
-        found.append(Path(user) / "netclust" / "kernels")
-    return found
-
-
-def _writable(folder: Path) -> bool:
-    """Whether files can really be made there: permission bits lie on read-only mounts and for root."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return True
-    except OSError:
-        return False
-
-
-def _source_version() -> str:
-    """A name for the state of the kernels: numba does not notice when a kernel that another one calls has changed."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def choose_cache() -> Path | None:
-    """The folder for compiled kernels, or None to run uncached."""
-    version = _source_version()
-    # A process that was started by another has its folder from that one.
-    folders = [folder if folder.name == version else folder / version for folder in _candidates()]
-    return next((folder for folder in folders if _writable(folder)), None)
-
-
-CACHE_FOLDER = choose_cache()
-"""Where compiled kernels are kept; None means that every start compiles again."""
+CACHE_FOLDER, _OBJECTIONS = choose()
+"""The folder of compiled kernels; None means that every start compiles again."""
 
 if CACHE_FOLDER is None:
-    warnings.warn(
-        "netclust: no writable folder for compiled kernels, every start compiles them again (some seconds). "
-        "Set NUMBA_CACHE_DIR to a writable folder.",
-        RuntimeWarning,
-        stacklevel=2,
-    )
-elif "numba" not in sys.modules:
-    os.environ["NUMBA_CACHE_DIR"] = str(CACHE_FOLDER)
-
-import numba  # noqa: E402
-from numba.core.registry import CPUDispatcher  # noqa: E402
-
-if CACHE_FOLDER is not None:
-    setattr(numba.config, "CACHE_DIR", str(CACHE_FOLDER))  # noqa: B010 (untyped there); also where numba was imported before us
+    warn(_OBJECTIONS)
 
 
-def kernel(function: Function) -> Function:
+def kernel(function: Function, **options: bool) -> Function:
     """Compile: nopython, GIL released, cached where possible; never fastmath, so that results are exact."""
-    return _compiled(function, cache=CACHE_FOLDER is not None)
+    compiled: Any = _compiled(function, no_cfunc_wrapper=True, **options)
+    compiled.__class__ = Kernel
+    compiled._cache = KernelCache(compiled, CACHE_FOLDER)
+    kept: Function = compiled
+    return kept
 
 
 def inner(function: Function, **options: bool) -> Function:
     """Compile as a part of other kernels: no entry from Python and no cache of its own, which is quicker to compile."""
-    compiled: Any = _compiled(function, no_cfunc_wrapper=True, no_cpython_wrapper=True, **options)
+    compiled: Any = _compiled(
+        function, no_cfunc_wrapper=True, no_cpython_wrapper=True, pipeline_class=PartCompiler, **options
+    )
     compiled.__class__ = _Part
     part: Function = compiled
     return part
 
 
-def inlined(function: Function) -> Function:
+def inlined(function: Function, **options: bool) -> Function:
     """As `inner`, and always copied into its callers: for the small steps of a hot loop, where passing arrays costs."""
-    return inner(function, forceinline=True)
+    return inner(function, forceinline=True, **options)
 
 
-class _Part(CPUDispatcher):
+def borrowing(decorator: Callable[..., Function]) -> Callable[[Function], Function]:
+    """Return the decorator for functions that make no array, so that references to arrays are not counted.
+
+    Where tuples of many arrays are passed on, counting is half of what there is to compile.
+    """
+    return partial(decorator, _nrt=False)
+
+
+class _Typed(CPUDispatcher):
+    """A compiled function that knows who may call it: arrays are given back only among those that count, or not."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Return how a call is typed, if it is allowed."""
+        template = super().get_call_template(args, kws)
+        caller = ConfigStack().top_or_none()
+        if caller is not None and caller.nrt == self._borrows and self._gives_arrays(template[3]):
+            raise TypeError(
+                f"{self.py_func.__name__} returns arrays, so its callers must borrow them if and only if it does"
+            )
+        return template
+
+    @property
+    def _borrows(self) -> bool:
+        return not self.targetoptions.get("_nrt", True)
+
+    def _gives_arrays(self, signatures: Any) -> bool:
+        models = self.targetctx.data_model_manager
+        return any(models[s.return_type].contains_nrt_meminfo() for s in signatures)
+
+
+class Kernel(_Typed):
+    """A kernel that announces when it is compiled."""
+
+    _cache: KernelCache
+
+    def compile(self, sig: Any) -> Any:
+        """Compile for some types, or read what was kept."""
+        collecting = gc.isenabled()
+        gc.disable()  # a compiler makes millions of objects that stay: looking through them takes an eighth of the time
+        try:
+            entry = super().compile(sig)
+            announcing.finish(name_of(self))
+        finally:
+            announcing.erase()
+            if collecting:
+                gc.enable()
+        if self._borrows and self._gives_arrays(self.nopython_signatures):
+            raise TypeError(f"{self.py_func.__name__} returns arrays, which a borrowing kernel cannot")
+        return entry
+
+    def forget_cache(self) -> None:
+        """Neither read nor write kept code from now on."""
+        self._cache.disable()
+
+
+class _Part(_Typed):
     """A kernel that only kernels can call: without an entry, a call from Python would crash the process."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"{self.py_func.__name__} is a part of other kernels, call those (or its .py_func)")
 
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Return how a call is typed; one with a literal is that of any value, not a specialisation of its own."""
+        plain = {name: types.unliteral(kind) for name, kind in kws.items()}
+        return super().get_call_template([types.unliteral(kind) for kind in args], plain)
 
-def _compiled(function: Function, **options: bool) -> Function:
+    def compile(self, sig: Any) -> Any:
+        """Compile for some types."""
+        entry = super().compile(sig)
+        announcing.finish(name_of(self))
+        return entry
+
+
+def _compiled(function: Function, **options: Any) -> Function:
     loosely_typed: Any = numba
     compiled: Function = loosely_typed.njit(nogil=True, error_model="numpy", **options)(function)
     return compiled

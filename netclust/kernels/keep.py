@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.kernels.jit import inner
+from netclust.kernels.jit import borrowing, inner
 from netclust.kernels.score import best_two, score_referents
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Kept(NamedTuple):
     weight: NDArray[np.float32]  # the priority to be of the members of the window, beside its buffer
 
 
-@inner
+@borrowing(inner)
 def mix(h: Any) -> Any:
     """Scatter a number over all 64 bits (the finaliser of splitmix64)."""
     h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -42,13 +42,13 @@ def mix(h: Any) -> Any:
     return h ^ (h >> np.uint64(31))
 
 
-@inner
+@borrowing(inner)
 def draw(number: Any, k: Any) -> Any:
     """The k-th random number of a record, by its number in its partition: the same whenever it is asked for."""
     return mix(mix(np.uint64(number)) + np.uint64(k + 1) * np.uint64(0x9E3779B97F4A7C15))
 
 
-@inner
+@borrowing(inner)
 def first_weight(policy: Any, number: Any, score: Any) -> Any:
     """A record's priority when it comes. One that had nothing on a side to compare with is as hard as can be."""
     if policy == RESERVOIR:
@@ -58,13 +58,13 @@ def first_weight(policy: Any, number: Any, score: Any) -> Any:
     return np.float32(0)
 
 
-@inner
+@borrowing(inner)
 def holds(store: Any, clusters: Any, cluster: Any, slot: Any) -> Any:
     """How many of a cluster are kept; of one whose summary was given up nobody counts: 1."""
     return store.held[slot] if clusters.ident[slot] == cluster else np.int64(1)
 
 
-@inner
+@borrowing(inner)
 def place_to_give_up(store: Any, clusters: Any, number: Any) -> Any:
     """(place, how many of its cluster are kept): most, then lowest priority, then oldest, of all or of those drawn."""
     member = store.member
@@ -84,7 +84,7 @@ def place_to_give_up(store: Any, clusters: Any, number: Any) -> Any:
     return at, most
 
 
-@inner
+@borrowing(inner)
 def retain(store: Any, win: Any, at: Any, number: Any, clusters: Any) -> None:
     """Keep a member that leaves the window, unless its cluster has its share and its priority is too low."""
     member = store.member
@@ -121,7 +121,7 @@ def retain(store: Any, win: Any, at: Any, number: Any, clusters: Any) -> None:
     member.seq[to] = win.seq[at]
 
 
-@inner
+@borrowing(inner)
 def oldest_equal(acc: Any, member: Any, at: Any, n: Any) -> Any:
     """Of the members that score as the one at `at`, on its side, the oldest. None of them lies before it."""
     if at < 0:
@@ -133,7 +133,7 @@ def oldest_equal(acc: Any, member: Any, at: Any, n: Any) -> Any:
     return at
 
 
-@inner
+@borrowing(inner)
 def best_kept(x: Any, codes: Any, start: Any, matches: Any, scorer: Any, store: Any, acc: Any) -> Any:
     """The best normal and the best other of the kept: (score, place) of each, of equals the oldest."""
     member, n, lo = store.member, store.size[0], np.int64(0)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.kernels.jit import inner, kernel
+from netclust.kernels.jit import borrowing, inner, kernel
 
 # What a record hangs on, if not on a record: the root, a pinned reference, one that the ring no longer has.
 ON_ROOT, ON_REFERENCE, ON_FORGOTTEN = -1, -2, -3
@@ -38,14 +38,14 @@ def new_lineage(bits: int) -> Lineage:
     return Lineage(**numbers, kept=np.zeros(n, np.uint8))
 
 
-@inner
+@borrowing(inner)
 def _place(lineage: Any, tick: Any) -> Any:
     """Where a record is in the ring, -1 if it is not."""
     at = tick & (len(lineage.tick) - 1)
     return at if lineage.tick[at] == tick else -1
 
 
-@kernel
+@borrowing(kernel)
 def follow(first: Any, parent: Any, keep: Any, lineage: Any) -> Any:
     """Take in consecutive records from arrival number `first` on: what each was linked to, and whether it is kept."""
     for i in range(len(parent)):
@@ -75,7 +75,7 @@ def follow(first: Any, parent: Any, keep: Any, lineage: Any) -> Any:
         lineage.kept[at] = keep[i]
 
 
-@kernel
+@borrowing(kernel)
 def walk(lineage: Any, tick: Any, newest: Any, oldest: Any) -> Any:
     """Go from a record to where its path ends: the first places of the ring into `newest`, the last into `oldest`.
 

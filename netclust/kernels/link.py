@@ -27,7 +27,7 @@ from netclust.kernels.boxes import (
     prepare,
 )
 from netclust.kernels.grouping import fill_row, hold, let_go
-from netclust.kernels.jit import inlined, inner, kernel
+from netclust.kernels.jit import borrowing, inlined, inner, kernel
 from netclust.kernels.keep import MEDOID, best_kept, first_weight, retain
 from netclust.kernels.score import best_two, score_referents
 from netclust.kernels.search import search
@@ -164,13 +164,13 @@ class Links(NamedTuple):
     parent_seq: NDArray[np.uint64]
 
 
-@inner
+@borrowing(inner)
 def side_of(label: Any, is_normal: Any) -> Any:
     """The side of a label; what hangs on the root is not normal."""
     return NORMAL_SIDE if label >= 0 and is_normal[label] else OTHER_SIDE
 
 
-@inner
+@borrowing(inner)
 def regroup(ix: Any, win: Any, cursor: Any, number: Any, hunt: Any, scorer: Any) -> None:
     """Hold a member of the window in the index as the side that it is on now."""
     slot = number % len(ix.where)
@@ -185,7 +185,7 @@ def regroup(ix: Any, win: Any, cursor: Any, number: Any, hunt: Any, scorer: Any)
         hold(ix, side - 1, number, scorer, hunt.steps, hunt.query, hunt.matches)
 
 
-@inlined
+@borrowing(inlined)
 def admit(ix: Any, win: Any, cursor: Any, conf: Any, hunt: Any, scorer: Any) -> None:
     """Hold the members that the gap no longer keeps from being linked to."""
     ix.tally[NEXT] = max(ix.tally[NEXT], cursor[PUSHED] - (cursor[END] - cursor[START]))
@@ -194,14 +194,14 @@ def admit(ix: Any, win: Any, cursor: Any, conf: Any, hunt: Any, scorer: Any) -> 
         regroup(ix, win, cursor, ix.tally[NEXT] - 1, hunt, scorer)
 
 
-@kernel
+@borrowing(kernel)
 def regroup_window(ix: Any, win: Any, cursor: Any, hunt: Any, scorer: Any) -> None:
     """Hold all members of a window as what they are now: labels have changed from outside."""
     for number in range(cursor[PUSHED] - (cursor[END] - cursor[START]), ix.tally[NEXT]):
         regroup(ix, win, cursor, number, hunt, scorer)
 
 
-@kernel
+@borrowing(kernel)
 def regroup_references(ix: Any, refs: Any, hunt: Any, scorer: Any) -> None:
     """Hold all references as what they are now."""
     for number in range(len(refs.label)):
@@ -215,7 +215,7 @@ def regroup_references(ix: Any, refs: Any, hunt: Any, scorer: Any) -> None:
         hold(ix, refs.side[number] - 1, np.int64(number), scorer, hunt.steps, hunt.query, hunt.matches)
 
 
-@inlined
+@borrowing(inlined)
 def by_bounds(ix: Any, how: Any, keep: Any) -> Any:
     """Whether to search by bounds: the index holds all members, and lately that has cost less than scoring them all."""
     if how == FULL or ix.tally[LOST] > 0:
@@ -237,7 +237,7 @@ def by_bounds(ix: Any, how: Any, keep: Any) -> Any:
     return True
 
 
-@inner
+@borrowing(inner)
 def reveal(win: Any, cursor: Any, conf: Any, is_normal: Any, ix: Any, hunt: Any, scorer: Any) -> None:
     """True labels that have waited for their delay come into force (visible to record j if j - i > delay)."""
     cursor[REVEALED] = max(cursor[REVEALED], cursor[PUSHED] - (cursor[END] - cursor[START]))
@@ -257,7 +257,7 @@ def reveal(win: Any, cursor: Any, conf: Any, is_normal: Any, ix: Any, hunt: Any,
                 regroup(ix, win, cursor, cursor[REVEALED] - 1, hunt, scorer)
 
 
-@inner
+@borrowing(inner)
 def mature(
     win: Any, clusters: Any, cursor: Any, conf: Any, is_normal: Any, now: Any, ix: Any, hunt: Any, scorer: Any
 ) -> None:
@@ -284,7 +284,7 @@ def mature(
         cursor[MATURED] += 1
 
 
-@inner
+@borrowing(inner)
 def open_cluster(clusters: Any, cursor: Any, conf: Any) -> Any:
     """(id, slot) of a new cluster. A slot is taken from one that nothing joined since the hand last passed."""
     ident = conf.classes + cursor[NEXT_CLUSTER] * conf.partitions + conf.partition
@@ -308,7 +308,7 @@ def open_cluster(clusters: Any, cursor: Any, conf: Any) -> Any:
     return ident, hand
 
 
-@inner
+@borrowing(inner)
 def summarise(
     clusters: Any, cursor: Any, ident: Any, slot: Any, tick: Any, time: Any, score: Any, label: Any, bad: bool
 ) -> None:
@@ -331,18 +331,27 @@ def summarise(
     clusters.top_score[slot] = max(clusters.top_score[slot], score)
 
 
-@inner
+@borrowing(inner)
 def best_members(
-    x: Any, codes: Any, start: Any, matches: Any, scorer: Any, members: Any, lo: Any, hi: Any, acc: Any
+    x: Any,
+    codes: Any,
+    start: Any,
+    matches: Any,
+    scorer: Any,
+    num: Any,
+    code: Any,
+    unary: Any,
+    side: Any,
+    lo: Any,
+    hi: Any,
+    acc: Any,
 ) -> Any:
     """The best normal and the best non-normal of the members lo..hi for one record: (score, position) of each."""
-    score_referents(
-        x, codes, start, matches, scorer.slope, scorer.far, members.num, members.code, members.unary, lo, hi, acc
-    )
-    return best_two(acc, members.side, lo, hi - lo)
+    score_referents(x, codes, start, matches, scorer.slope, scorer.far, num, code, unary, lo, hi, acc)
+    return best_two(acc, side, lo, hi - lo)
 
 
-@kernel
+@borrowing(kernel)
 def link_records(
     index: Any,
     first_tick: Any,
@@ -405,7 +414,9 @@ def link_records(
                 normal, normal_at, other, other_at = query.best[0], query.number[0], query.best[1], query.number[1]
                 scan = False
         if scan:
-            normal, normal_at, other, other_at = best_members(x, codes, start, matches, scorer, refs, none, M, acc)
+            normal, normal_at, other, other_at = best_members(
+                x, codes, start, matches, scorer, refs.num, refs.code, refs.unary, refs.side, none, M, acc
+            )
         if R > 0 and store.size[0] > 0:
             n_best, n_at, o_best, o_at = best_kept(x, codes, start, matches, scorer, store, acc)
             if n_best > normal:  # references are older and win ties
@@ -427,7 +438,9 @@ def link_records(
                     normal_hint, other_hint = query.hint[0], query.hint[1]
                     scan = False
             if scan:
-                n_best, n_at, o_best, o_at = best_members(x, codes, start, matches, scorer, win, lo, hi, acc)
+                n_best, n_at, o_best, o_at = best_members(
+                    x, codes, start, matches, scorer, win.num, win.code, win.unary, win.side, lo, hi, acc
+                )
             if n_best > normal:  # the others are older and win ties
                 normal, normal_at = n_best, W + n_at
             if o_best > other:

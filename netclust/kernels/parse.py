@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.kernels.jit import inner, kernel
+from netclust.kernels.jit import borrowing, inner, kernel
 
 # What a column is.
 SKIP, NUMBER, INTEGER, SYMBOL, TEXT, TIME = range(6)
@@ -71,7 +71,7 @@ class Columns(NamedTuple):
     scratch: NDArray[np.uint8]  # a symbol without its doubled quotes
 
 
-@inner
+@borrowing(inner)
 def fnv1a(buf: Any, start: Any, length: Any, seed: Any) -> Any:
     """64-bit FNV-1a of some bytes, after one step over `seed`."""
     h = (np.uint64(0xCBF29CE484222325) ^ np.uint64(seed)) * np.uint64(0x100000001B3)
@@ -80,7 +80,7 @@ def fnv1a(buf: Any, start: Any, length: Any, seed: Any) -> Any:
     return h ^ (h >> np.uint64(32))
 
 
-@inner
+@borrowing(inner)
 def intern(buf: Any, start: Any, length: Any, col: Any, table: Any, max_values: Any) -> Any:
     """The id of a symbol of that column: 1 and up, 0 if the column is full, -1 if the table must grow first."""
     h = fnv1a(buf, start, length, col + 1)
@@ -121,14 +121,14 @@ def intern(buf: Any, start: Any, length: Any, col: Any, table: Any, max_values: 
     return np.int64(table.counts[col])
 
 
-@kernel
+@borrowing(kernel)
 def hash_texts(buf: Any, spans: Any, out: Any) -> None:
     """The key hashes of some spans (start, length) of a buffer."""
     for k in range(len(spans)):
         out[k] = fnv1a(buf, spans[k, 0], spans[k, 1], NO_SEED)
 
 
-@kernel
+@borrowing(kernel)
 def copy_symbols(old: Any, table: Any, max_values: Any) -> None:
     """Intern all symbols of one table in another, larger one: ids stay as they are."""
     for entry in range(old.counts[len(old.counts) - 2]):
@@ -137,7 +137,7 @@ def copy_symbols(old: Any, table: Any, max_values: Any) -> None:
         )
 
 
-@inner
+@borrowing(inner)
 def parse_number(buf: Any, start: Any, end: Any) -> Any:
     """(value, ok) of decimal text. Exact up to 15 digits, within an ulp or two beyond."""
     i = start
@@ -203,7 +203,7 @@ def parse_number(buf: Any, start: Any, end: Any) -> Any:
     return value, np.isfinite(value)
 
 
-@inner
+@borrowing(inner)
 def parse_time(buf: Any, start: Any, end: Any, scale: Any) -> Any:
     """Nanoseconds of a decimal number of units of `scale` nanoseconds, exact; -1 if it is not one, or negative."""
     whole = np.int64(0)
@@ -226,7 +226,7 @@ def parse_time(buf: Any, start: Any, end: Any, scale: Any) -> Any:
     return total if i == end else -1
 
 
-@inner
+@borrowing(inner)
 def parse_digits(buf: Any, start: Any, end: Any, count: Any) -> Any:
     """The number of exactly `count` digits, -1 if they are not there."""
     if start + count > end:
@@ -239,7 +239,7 @@ def parse_digits(buf: Any, start: Any, end: Any, count: Any) -> Any:
     return value
 
 
-@inner
+@borrowing(inner)
 def parse_iso_time(buf: Any, start: Any, end: Any) -> Any:
     """Nanoseconds of an ISO 8601 date and time, UTC unless it names a zone; -1 if it is not one from 1970 to 2261."""
     two = np.int64(2)  # a literal would compile parse_digits once for each value
@@ -291,7 +291,7 @@ def parse_iso_time(buf: Any, start: Any, end: Any) -> Any:
     return seconds * 1_000_000_000 + fraction if seconds >= 0 else -1
 
 
-@inner
+@borrowing(inner)
 def count_columns(buf: Any, start: Any, end: Any, delimiter: Any) -> Any:
     """Columns of one line, quotes respected."""
     columns = 1
@@ -318,7 +318,7 @@ def count_columns(buf: Any, start: Any, end: Any, delimiter: Any) -> Any:
     return columns
 
 
-@inner
+@borrowing(inner)
 def unquote(buf: Any, start: Any, end: Any, quote: Any, scratch: Any) -> Any:
     """Copy a value to `scratch` with single quotes for doubled ones; its length, or the first that does not fit."""
     length = 0
@@ -330,14 +330,11 @@ def unquote(buf: Any, start: Any, end: Any, quote: Any, scratch: Any) -> Any:
     return length
 
 
-@kernel
+@borrowing(kernel)
 def parse_lines(
     buf: Any, start: Any, end: Any, row: Any, plan: Any, iso: Any, table: Any, out: Any, result: Any
 ) -> None:
-    """Parse the whole lines of buf[start:end] into `out` from `row` on; `result` tells what happened.
-
-    `iso` is None unless times are ISO 8601: a branch on None is dropped before compiling, and that parser is large.
-    """
+    """Parse the whole lines of buf[start:end] into `out` from `row` on; `result` tells what happened."""
     columns = len(plan.kind)
     rows = len(out.time)
     result[:] = 0
@@ -440,10 +437,8 @@ def parse_lines(
                 out.text[row, dest, 0] = begin
                 out.text[row, dest, 1] = close - begin
             elif kind == TIME:
-                if iso is None:
-                    time = parse_time(buf, begin, close, plan.time_scale)
-                else:
-                    time = parse_iso_time(buf, begin, close)
+                scale = plan.time_scale
+                time = parse_iso_time(buf, begin, close) if iso else parse_time(buf, begin, close, scale)
                 if time < 0:
                     reason = NOT_A_TIME
                     break

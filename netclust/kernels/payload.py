@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from netclust.kernels.decode import u16
 from netclust.kernels.flow_layout import NAME_BYTES
-from netclust.kernels.jit import inner
+from netclust.kernels.jit import borrowing, inner
 
 _SERVER_NAME, _ALPN, _VERSIONS = 0, 16, 43
 _MAX_LABELS = 32
@@ -17,7 +17,7 @@ _MAX_NAME = 255
 _LOG2 = np.log2(np.maximum(np.arange(_MAX_NAME + 1), 1))
 
 
-@inner
+@borrowing(inner)
 def mix(value: Any) -> Any:
     """A 64-bit value, well stirred (splitmix64's finish)."""
     x = np.uint64(value)
@@ -26,13 +26,13 @@ def mix(value: Any) -> Any:
     return x ^ (x >> np.uint64(31))
 
 
-@inner
+@borrowing(inner)
 def _grease(value: int) -> bool:
     """Values that browsers throw in to keep servers tolerant (RFC 8701)."""
     return value & 0x0F0F == 0x0A0A and value >> 8 == value & 0xFF
 
 
-@inner
+@borrowing(inner)
 def read_hello(data: NDArray[np.uint8], at: int, end: int, flow: Any, name: NDArray[np.uint8]) -> None:
     """A TLS ClientHello, if the payload begins with one; as much of it as was captured."""
     if at + 44 > end or data[at] != 22 or data[at + 1] != 3 or data[at + 5] != 1:
@@ -79,7 +79,7 @@ def read_hello(data: NDArray[np.uint8], at: int, end: int, flow: Any, name: NDAr
         at += size
 
 
-@inner
+@borrowing(inner)
 def read_dns(
     data: NDArray[np.uint8], at: int, end: int, flow: Any, name: NDArray[np.uint8], counts: NDArray[np.uint16]
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from netclust.kernels.jit import kernel
+from netclust.kernels.jit import borrowing, kernel
 
 BLOCK_HEADER_BYTES = 48
 HEADER_BYTES = 48  # of tpacket3_hdr
@@ -27,7 +27,7 @@ VLAN_VALID = 1 << 4  # TP_STATUS_VLAN_VALID
 OUTGOING = 4  # PACKET_OUTGOING
 
 
-@kernel
+@borrowing(kernel)
 def walk_block(ring: Any, start: Any, size: Any, link: Any, drop_outgoing: Any, out: Any) -> Any:
     """Fill `out` (dtype INDEX) from the block at ring[start : start + size], 8-byte aligned; offsets are into `ring`.
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.kernels.jit import inlined, inner
+from netclust.kernels.jit import borrowing, inlined, inner
 
 LANES = 32
 """Scoring goes in whole vectors: columns and `acc` reach LANES - 1 beyond the last referent, with any valid content."""
@@ -57,7 +57,7 @@ def columns(rows: NDArray[Any]) -> NDArray[Any]:
     return turned
 
 
-@inner
+@borrowing(inner)
 def score_referents(
     x: Any,
     codes: Any,
@@ -81,7 +81,7 @@ def score_referents(
     add_matches(codes, matches, code, start - start, lo, n, acc)
 
 
-@inlined
+@borrowing(inlined)
 def add_numbers(x: Any, slope: Any, far: Any, num: Any, lo: Any, n: Any, first: Any, last: Any, acc: Any) -> None:
     """Add what the numeric attributes first..last tell of n referents; one without weight is passed over."""
     hi = lo + n
@@ -107,7 +107,7 @@ def add_numbers(x: Any, slope: Any, far: Any, num: Any, lo: Any, n: Any, first: 
         f += 1
 
 
-@inlined
+@borrowing(inlined)
 def add_number(x: Any, slope: Any, far: Any, num: Any, lo: Any, n: Any, f: Any, acc: Any) -> None:
     """Add what one numeric attribute tells."""
     xf, wf, mf, rf = x[f], slope[f], far[f], num[f, lo : lo + n]
@@ -117,7 +117,7 @@ def add_number(x: Any, slope: Any, far: Any, num: Any, lo: Any, n: Any, f: Any, 
         acc[k] += wf * min(abs(xf - rf[k]), mf)
 
 
-@inlined
+@borrowing(inlined)
 def add_matches(codes: Any, matches: Any, code: Any, zero: Any, lo: Any, n: Any, acc: Any) -> None:
     """Add what it tells that referents have the record's codes."""
     for s in range(len(code)):
@@ -129,7 +129,7 @@ def add_matches(codes: Any, matches: Any, code: Any, zero: Any, lo: Any, n: Any,
             acc[k] += bonus if others[k] == c else zero
 
 
-@inner
+@borrowing(inner)
 def best_link(acc: Any, n: Any) -> Any:
     """(score, position) of the first maximum of acc[:n]; (-inf, -1) if there is none."""
     best = np.float32(-np.inf)
@@ -141,13 +141,13 @@ def best_link(acc: Any, n: Any) -> Any:
     return best, at
 
 
-@inner
+@borrowing(inner)
 def ordered(bits: Any) -> Any:
     """Turn the bits of a float32 into an integer of the same order, and back; integers are compared in vectors."""
     return bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF))
 
 
-@inner
+@borrowing(inner)
 def first_of(bits: Any, side: Any, lo: Any, start: Any, n: Any, which: Any, value: Any) -> Any:
     """The first position of a tile with these bits and that side, -1 if there is none."""
     for k in range(start, min(start + TILE, n)):
@@ -156,7 +156,7 @@ def first_of(bits: Any, side: Any, lo: Any, start: Any, n: Any, which: Any, valu
     return -1
 
 
-@inner
+@borrowing(inner)
 def best_two(acc: Any, side: Any, lo: Any, n: Any) -> Any:
     """First maxima of the normal (side 1) and of the non-normal (side 2) referents lo.., in one pass.
 
@@ -185,7 +185,7 @@ def best_two(acc: Any, side: Any, lo: Any, n: Any) -> Any:
     return acc[k] if k >= 0 else never, lo + k if k >= 0 else -1, acc[j] if j >= 0 else never, lo + j if j >= 0 else -1
 
 
-@inner
+@borrowing(inner)
 def best_augmented(acc: Any, label: Any, normal: Any, lo: Any, n: Any, y: Any, to_attack: Any, to_normal: Any) -> Any:
     """First maximum of score + C*l, and first maximum among the same class (Algorithm 5).
 

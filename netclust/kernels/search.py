@@ -30,7 +30,7 @@ from netclust.kernels.boxes import (
     score_of,
 )
 from netclust.kernels.bytewise import WIDE, first_bit, first_bits, least, within
-from netclust.kernels.jit import inlined, inner
+from netclust.kernels.jit import borrowing, inlined, inner
 from netclust.kernels.prefetch import LINE, prefetch
 
 SORTED = 96  # so many nodes are visited in order of what they lack, should more have to be
@@ -39,7 +39,7 @@ CACHED = 40_000  # so many members are in a cache anyway
 ROUNDS = 3  # in which members that were put off are scored
 
 
-@inlined
+@borrowing(inlined)
 def oldest_of(bits: Any, oldest: Any, node: Any) -> Any:
     """The leaf with the oldest member."""
     first = first_bit(bits)
@@ -52,13 +52,13 @@ def oldest_of(bits: Any, oldest: Any, node: Any) -> Any:
     return first
 
 
-@inlined
+@borrowing(inlined)
 def cannot_win(bound: Any, oldest: Any, best: Any, number: Any) -> Any:
     """Whether no member is better than `best`, and none as good is older."""
     return bound < best or (bound == best and number < oldest)
 
 
-@inlined
+@borrowing(inlined)
 def kept(places: Any, lacks: Any, begin: Any, end: Any, limit: Any) -> Any:
     """How many of those put off still may win; they move to the front."""
     count = 0
@@ -69,7 +69,7 @@ def kept(places: Any, lacks: Any, begin: Any, end: Any, limit: Any) -> Any:
     return count
 
 
-@inner
+@borrowing(inner)
 def search(ix: Any, x: Any, codes: Any, start: Any, matches: Any, scorer: Any, steps: Any, query: Any) -> None:
     """Find the best member of either side, if it beats the best so far: `query` has that, and has the answer.
 

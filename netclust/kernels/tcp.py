@@ -18,7 +18,7 @@ from netclust.kernels.flow_layout import (
     SYN_ACK_SENT,
     SYN_SENT,
 )
-from netclust.kernels.jit import inner, kernel
+from netclust.kernels.jit import borrowing, inner, kernel
 
 SEE_GAPS, BROKEN = -2, -1
 
@@ -29,7 +29,7 @@ SF, S0, S1, S2, S3, REJ, RSTO, RSTR, RSTOS0, RSTRH, SH, SHR, OTH = range(13)
 FLAG_NAMES = ("SF", "S0", "S1", "S2", "S3", "REJ", "RSTO", "RSTR", "RSTOS0", "RSTRH", "SH", "SHR", "OTH")
 
 
-@inner
+@borrowing(inner)
 def next_states(own: int, own_before: int, peer: int, peer_before: int, is_orig: bool, flags: int, size: int) -> Any:
     """The states (and those before them) of a packet's sender and of its peer after the packet."""
     new, other = own, peer
@@ -75,7 +75,7 @@ def next_states(own: int, own_before: int, peer: int, peer_before: int, is_orig:
     return new, own_before, other, peer_before
 
 
-@inner
+@borrowing(inner)
 def is_over(orig: int, resp: int) -> bool:
     """Whether a connection in these states will not go on."""
     if orig == RESET or resp == RESET:
@@ -85,7 +85,7 @@ def is_over(orig: int, resp: int) -> bool:
     return resp == CLOSED and orig == INACTIVE
 
 
-@inner
+@borrowing(inner)
 def tcp_flag(orig: int, resp: int, payload: int) -> int:
     """Zeek's conn_state; `payload` is what both sides sent together."""
     orig_inactive = orig in (INACTIVE, PARTIAL)
@@ -107,7 +107,7 @@ def tcp_flag(orig: int, resp: int, payload: int) -> int:
     return S1 if orig == ESTABLISHED and resp == ESTABLISHED else OTH
 
 
-@kernel
+@borrowing(kernel)
 def tcp_flags(
     orig: NDArray[np.uint8], resp: NDArray[np.uint8], payload: NDArray[np.int64], out: NDArray[np.uint8]
 ) -> None:
@@ -116,13 +116,13 @@ def tcp_flags(
         out[i] = tcp_flag(orig[i], resp[i], payload[i])
 
 
-@inner
+@borrowing(inner)
 def _ahead(a: int, b: int) -> int:
     """a - b in the circle of sequence numbers, from -2^31 to 2^31 - 1."""
     return ((np.int64(a) - np.int64(b) + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
 
 
-@inner
+@borrowing(inner)
 def count_in_order(side: Any, seq: int, syn: bool, size: int) -> int:
     """Count a segment that begins a direction or goes on where it left off; its new bytes, SEE_GAPS if it does not."""
     start = (seq + 1) & 0xFFFFFFFF if syn else seq
@@ -137,7 +137,7 @@ def count_in_order(side: Any, seq: int, syn: bool, size: int) -> int:
     return size
 
 
-@inner
+@borrowing(inner)
 def count_out_of_order(side: Any, gaps: NDArray[np.uint32], seq: int, syn: bool, size: int) -> int:
     """Count any other segment by sequence; how many of its last bytes are new, BROKEN if some before it are missing."""
     start = (seq + 1) & 0xFFFFFFFF if syn else seq
@@ -170,7 +170,7 @@ def count_out_of_order(side: Any, gaps: NDArray[np.uint32], seq: int, syn: bool,
     return fresh
 
 
-@inner
+@borrowing(inner)
 def _open_gap(side: Any, gaps: NDArray[np.uint32], start: int, end: int) -> None:
     """Remember a hole; the oldest is given up for it, and what it lacks stays missed."""
     if side.gaps == GAPS:
@@ -182,7 +182,7 @@ def _open_gap(side: Any, gaps: NDArray[np.uint32], start: int, end: int) -> None
     side.missed_bytes += _ahead(end, start)
 
 
-@inner
+@borrowing(inner)
 def _fill_gaps(side: Any, gaps: NDArray[np.uint32], start: int, size: int) -> int:
     """Take what a late segment brings out of the holes; how many bytes that were."""
     filled, k = 0, 0

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.kernels.jit import inner, kernel
+from netclust.kernels.jit import borrowing, inner, kernel
 from netclust.kernels.payload import mix
 
 ALL, FIRST, SECOND, DISTINCT, COUNTERS = 0, 1, 2, 3, 5
@@ -21,7 +21,7 @@ OLDEST, HELD, LATEST, DROPPED, STATES = range(5)
 _EMPTY = np.uint64(0)
 
 
-@kernel
+@borrowing(kernel)
 def count_window(
     time: NDArray[np.int64], keys: NDArray[np.uint64], klass: NDArray[np.uint8], parent: NDArray[np.int64],
     span: int, longest: int, ring_time: NDArray[np.int64], ring_keys: NDArray[np.uint64],
@@ -60,7 +60,7 @@ def count_window(
                 out[i, k, c] = counts[at, c]
 
 
-@inner
+@borrowing(inner)
 def _find(table: NDArray[np.uint64], key: Any) -> int:
     """Where a key is, or the free place where it would be."""
     mask = np.uint64(len(table) - 1)
@@ -70,7 +70,7 @@ def _find(table: NDArray[np.uint64], key: Any) -> int:
     return np.int64(at)
 
 
-@inner
+@borrowing(inner)
 def _change(
     keys: NDArray[np.uint64], klass: int, parent: NDArray[np.int64], by: int, table: NDArray[np.uint64],
     counts: NDArray[np.int32],
@@ -93,7 +93,7 @@ def _change(
                 _remove(table, counts, at)
 
 
-@inner
+@borrowing(inner)
 def _remove(table: NDArray[np.uint64], counts: NDArray[np.int32], hole: int) -> None:
     """Close the hole, so that no search stops short (backward shift)."""
     mask = np.uint64(len(table) - 1)
@@ -114,7 +114,7 @@ def _remove(table: NDArray[np.uint64], counts: NDArray[np.int32], hole: int) -> 
         counts[gap, c] = 0
 
 
-@kernel
+@borrowing(kernel)
 def mix_keys(parts: NDArray[np.uint64], salt: int, out: NDArray[np.uint64]) -> None:
     """One key of several words a record, never 0."""
     for i in range(len(parts)):
@@ -124,7 +124,7 @@ def mix_keys(parts: NDArray[np.uint64], salt: int, out: NDArray[np.uint64]) -> N
         out[i] = h if h else np.uint64(1)
 
 
-@kernel
+@borrowing(kernel)
 def repeat_gaps(
     time: NDArray[np.int64], keys: NDArray[np.uint64], alpha: float, table: NDArray[np.uint64],
     last: NDArray[np.int64], moments: NDArray[np.float64], out: NDArray[np.float64],

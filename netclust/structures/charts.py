@@ -150,7 +150,7 @@ def inside_outside(grammar: Grammar, scores: Scores) -> Sums:
     inside, outside = np.empty((n, n + 1, N)), np.empty((n, n + 1, N))
     names, span, root = grammar.labels, scores.spans(grammar), scores.roots(grammar)
     given = (names.at, names.label, grammar.rule_at, grammar.rules, scores.rule, root)
-    log_z = float(fill_inside(scores.leaf, span, *given, inside))
+    log_z = float(fill_inside(np.ascontiguousarray(scores.leaf), span, *given, inside))
     expected = np.zeros(len(grammar.rules))
     if log_z == -np.inf:
         return Sums(log_z, np.zeros((n, n + 1, N)), expected)
@@ -176,8 +176,9 @@ def _fill(grammar: Grammar, scores: Scores, gold: NDArray[np.int32], penalty: fl
     best = np.empty((n, n + 1, N))
     split, rule = np.empty((n, n + 1, N), np.int16), np.empty((n, n + 1, N), np.int32)
     names = grammar.labels
+    leaf = np.ascontiguousarray(scores.leaf)
     top = fill_viterbi(
-        scores.leaf, scores.spans(grammar), names.at, names.label, grammar.rule_at, grammar.rules, scores.rule,
+        leaf, scores.spans(grammar), names.at, names.label, grammar.rule_at, grammar.rules, scores.rule,
         scores.roots(grammar), gold, float(penalty), best, split, rule,
     )  # fmt: skip
     return _Chart(best, split, rule, int(top))

@@ -32,7 +32,7 @@ from netclust.labels import NOVEL_NAME
 from netclust.stream.token_bucket import Bucket
 from netclust.verdicts import NORMAL, ROOT, ROOT_HANDLE, VERDICTS, VIAS, Verdicts, reference_index
 
-__all__ = ["CAPACITY", "Forest", "Node", "Nodes", "Step"]
+__all__ = ["CAPACITY", "Forest", "Node", "Nodes", "Step", "load_kernels"]
 
 CAPACITY = 10_000
 """Nodes in memory: what a page can draw thirty times a second."""
@@ -339,3 +339,10 @@ class Forest:
 def finite(score: Any) -> float | None:
     """A score as JSON can hold it: without any normal referent it is infinite."""
     return float(score) if np.isfinite(score) else None
+
+
+def load_kernels() -> None:
+    """Compile what takes records into a forest and follows their links, or load it from the cache."""
+    lineage = new_lineage(1)
+    follow(0, np.zeros(0, np.int64), np.zeros(0, np.uint8), lineage)
+    walk(lineage, 0, np.zeros(1, np.int64), np.zeros(1, np.int64))

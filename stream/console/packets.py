@@ -35,6 +35,7 @@ from netclust.datasets.opening import STDIN, unreadable
 from netclust.errors import InputError
 from netclust.kernels import decode
 from netclust.kernels.capture_copy import ENHANCED_OVERHEAD
+from netclust.kernels.seam import read_only
 from netclust.stream.alert_events import Alert
 from netclust.stream.capture_files import CaptureFile, list_captures
 from netclust.stream.capture_writer import CaptureWriter
@@ -265,7 +266,7 @@ class _Wanted:
             return rows
         packets = np.empty(len(rows), decode.PACKET)
         counts = np.zeros(decode.STATUSES, np.int64)
-        decode.decode_packets(block.data, block.index[rows], False, packets, counts)
+        decode.decode_packets(read_only(block.data), block.index[rows], False, packets, counts)
         found = (packets["status"] < decode.FIRST_BAD) & (packets["fragment"] == 0)
         found &= np.isin(packets["src_lo"] ^ packets["dst_lo"], self._pairs)  # the same for both directions
         rows, packets = rows[found], packets[found]

@@ -30,9 +30,10 @@ _LATER = ("safetensors.numpy", "netclust.snapshot", "netclust.models.shipped", "
 
 def tell_of_compiling(log: Log) -> None:
     """A first start is silent for up to a minute: say why, before any kernel is used."""
+    from netclust.kernels.cache_folder import is_warm
     from netclust.kernels.jit import CACHE_FOLDER
 
-    if CACHE_FOLDER is None or not any(CACHE_FOLDER.rglob("*.nbi")):
+    if not is_warm(CACHE_FOLDER):
         kept = CACHE_FOLDER or "nowhere: set NUMBA_CACHE_DIR"
         log.info("compiles its kernels: the first start takes a minute or so longer", kept=kept)
 
@@ -46,6 +47,10 @@ def load_kernels(config: Config, model: Model, *, warming: bool) -> None:
     kinds = {source.kind for source in config.sources}
     if kinds & _PACKETS:
         _load_packets(schema.name)
+    if "live" in kinds:
+        from netclust.stream import live
+
+        live.load_kernels()
     if kinds & _LOGS:
         _load_logs(schema.name)
     if "records" in kinds:
@@ -61,10 +66,9 @@ def load_kernels(config: Config, model: Model, *, warming: bool) -> None:
 def _load_packets(schema: str) -> None:
     """What reads packets, follows connections, and counts between them."""
     from netclust.kernels.flow_layout import RECORD
-    from netclust.stream import flow_table, live
+    from netclust.stream import flow_table
     from netclust.stream.sources.packet_flows import PacketFlows
 
-    live.load_kernels()
     flow_table.load_kernels()
     flows = PacketFlows(schema, Counter(), max_flows=16)
     flows.table.advance(0)
@@ -84,11 +88,8 @@ def _load_logs(schema: str) -> None:
 
 @contextlib.contextmanager
 def leaving_cache() -> Iterator[None]:
-    """Rights are given up within. If the cache is out of reach then, kernels that were not loaded are compiled anew.
-
-    numba would refuse them instead.
-    """
-    from netclust.kernels.jit import CACHE_FOLDER
+    """Rights are given up within. If the cache is out of reach then, kernels not yet loaded are compiled again."""
+    from netclust.kernels.jit import CACHE_FOLDER, Kernel
 
     modules = [importlib.import_module(f"{kernels.__name__}.{m.name}") for m in pkgutil.iter_modules(kernels.__path__)]
     yield
@@ -96,6 +97,5 @@ def leaving_cache() -> Iterator[None]:
         return
     for module in modules:
         for function in vars(module).values():
-            disable = getattr(getattr(function, "_cache", None), "disable", None)
-            if disable is not None:
-                disable()
+            if isinstance(function, Kernel):
+                function.forget_cache()

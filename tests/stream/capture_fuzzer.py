@@ -19,6 +19,7 @@ from netclust.datasets.traffic_counts import SlidingCounts, TrafficCounts
 from netclust.errors import InputError
 from netclust.kernels import decode
 from netclust.kernels import flow_layout as layout
+from netclust.kernels.seam import read_only
 from netclust.stream.capture_walk import CaptureWalk
 from netclust.stream.connections import connection_maker
 from netclust.stream.flow_table import FlowTable, FlowTimeouts
@@ -175,7 +176,7 @@ def _check_table(records: NDArray[Any], counters: Counter[str], blocks: list[Pac
     statuses = np.zeros(decode.STATUSES, np.int64)
     for block in blocks:
         out = np.zeros(len(block), decode.PACKET)
-        decode.decode_packets(block.data, block.index, path.arguments["tunnels"], out, statuses)
+        decode.decode_packets(read_only(block.data), block.index, path.arguments["tunnels"], out, statuses)
         good = out["status"] < decode.FIRST_BAD
         packets += int(good.sum())
         frame_bytes += int(block.index["wirelen"][good].sum())

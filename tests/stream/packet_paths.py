@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from netclust.kernels import decode
 from netclust.kernels.flow_layout import RECORD
+from netclust.kernels.seam import read_only
 from netclust.stream.capture_files import CaptureFile
 from netclust.stream.flow_table import FlowTable, FlowTimeouts
 from netclust.stream.packets import INDEX, NO_VLAN, PacketBlock
@@ -45,7 +46,7 @@ def decoded(block: PacketBlock, tunnels: bool = False) -> NDArray[Any]:
     packets = np.zeros(len(block), decode.PACKET)
     packets.view(np.uint8)[:] = 0xFF
     counts = np.zeros(decode.STATUSES, np.int64)
-    decode.decode_packets(block.data, block.index, tunnels, packets, counts)
+    decode.decode_packets(read_only(block.data), block.index, tunnels, packets, counts)
     assert counts.tolist() == np.bincount(packets["status"], minlength=decode.STATUSES).tolist()
     return packets
 

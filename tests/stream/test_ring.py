@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netclust.kernels.ring import walk_block
+from netclust.kernels.seam import read_only
 from netclust.stream.packets import ETHERNET, INDEX
 
 FUZZ = settings(max_examples=2000 if os.environ.get("NETCLUST_LONG") else 200, deadline=None)
@@ -119,4 +120,4 @@ def test_a_damaged_block_is_read_beyond_its_end(
 def test_a_block_outside_the_ring_is_walked() -> None:
     ring = np.zeros(BLOCK, np.uint8)
     for start in (-8, 2, BLOCK, 2 * BLOCK, BLOCK - 8):
-        assert walk_block(ring, start, BLOCK, ETHERNET, False, np.zeros(4, INDEX)) == (0, 0, 0)
+        assert walk_block(read_only(ring), start, BLOCK, ETHERNET, False, np.zeros(4, INDEX)) == (0, 0, 0)
