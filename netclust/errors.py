@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 
 class NetclustError(Exception):
     """Base of every error that netclust raises on purpose."""
@@ -19,6 +21,10 @@ class InputError(NetclustError):
     exit_code = 2
 
 
+_NEWEST_PYTHON = {"bytewax": (3, 12)}
+"""The newest Python for which a library has wheels, where netclust supports newer ones."""
+
+
 class MissingExtraError(InputError, ImportError):
     """A library is missing that one of netclust's extras brings; the message says how to get it.
 
@@ -29,7 +35,13 @@ class MissingExtraError(InputError, ImportError):
     """
 
     def __init__(self, what: str, library: str, extra: str) -> None:
-        super().__init__(f"{what} needs {library}: pip install 'netclust[{extra}]'")
+        newest = _NEWEST_PYTHON.get(library)
+        if newest is not None and sys.version_info[:2] > newest:
+            major, minor = newest
+            how = f"which has no wheel for Python {major}.{minor + 1} and newer: use Python 3.11 or {major}.{minor}"
+            super().__init__(f"{what} needs {library}, {how}")
+        else:
+            super().__init__(f"{what} needs {library}: pip install 'netclust[{extra}]'")
         self.what = what
         self.name = library  # as of every ImportError
         self.extra = extra

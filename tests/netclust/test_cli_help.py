@@ -122,6 +122,15 @@ def test_a_missing_extra_is_bad_input_and_an_import_error() -> None:
     assert (found.value.name, found.value.extra, found.value.exit_code) == ("no_such_module", "offline", 2)
 
 
+@pytest.mark.parametrize(("python", "how"), [((3, 12, 1), "pip install"), ((3, 13, 0), "use Python 3.11 or 3.12")])
+def test_a_library_without_wheels_for_this_python_is_not_offered(
+    monkeypatch: pytest.MonkeyPatch, python: tuple[int, int, int], how: str
+) -> None:
+    monkeypatch.setattr("sys.version_info", python)
+    error = MissingExtraError("netclust shards", "bytewax", "cluster")
+    assert how in str(error)
+
+
 def test_a_missing_extra_survives_the_way_between_processes() -> None:
     error = MissingExtraError("the LP relaxation", "highspy", "offline")
     again = pickle.loads(pickle.dumps(error))  # noqa: S301 (our own)
