@@ -130,6 +130,28 @@ def test_after_a_restart_the_same_is_told(stop_at: int) -> None:
     assert resumed.state() == unbroken.state()
 
 
+def test_what_is_usual_is_taken_from_the_kept_blocks_once_older_ones_were_dropped() -> None:
+    dropped = 2 * KEPT_BLOCKS  # at this count the older half is forgotten, and with it what was usual then
+    unbroken = DriftWatch()
+    unbroken.observe(stream(dropped - 1, 3, roots=0.0), time=-1)
+    usual = unbroken.scores()
+    unbroken.observe(stream(1, 4, roots=0.0), time=-1)
+    kept = unbroken.state()["link_score"]
+    assert (len(kept["blocks"]), kept["seen"]) == (KEPT_BLOCKS, dropped)
+    assert unbroken.scores() != usual
+    resumed = DriftWatch()
+    resumed.restore(json.loads(json.dumps(unbroken.state())))
+    assert resumed.scores() == unbroken.scores()
+    told = 0
+    for block in range(100):  # a slow fall: the block at which it is noticed depends on all that a detector has seen
+        verdicts = stream(1, 100 + block, link=50.0 - block / 100, roots=0.0)
+        notices = unbroken.observe(verdicts, time=-1)
+        assert facts(resumed.observe(verdicts, time=-1)) == facts(notices)
+        assert resumed.scores() == unbroken.scores()
+        told += len(notices)
+    assert told
+
+
 def test_the_state_stays_small() -> None:
     watch = DriftWatch()
     for seed in range(6):
