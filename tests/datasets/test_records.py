@@ -356,7 +356,7 @@ def test_an_arff_header_is_refused_at_a_mebibyte_though_more_of_it_comes(line: b
     fits = ((1 << 20) - len(b"@relation x\n")) // (len(line) + 1)
     for _ in range(fits):
         assert header.read(line) == (True, None)
-    with pytest.raises(InputError, match="^pipe: an ARFF header without @data$"):
+    with pytest.raises(InputError, match=r"^pipe: an ARFF header without @data$"):
         header.read(line)
 
 
