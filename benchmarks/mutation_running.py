@@ -164,6 +164,10 @@ class _Quick:
 # --- what tests execute
 
 
+class _TooLong(BaseException):
+    """Ends a test while it is measured; what tests catch is not this."""
+
+
 class _Measuring(_Quick):
     """Notes per test how long it takes, what it executes of some files, and whether it starts a process."""
 
@@ -175,6 +179,7 @@ class _Measuring(_Quick):
         self._left: dict[CodeType, set[int]] = {}  # lines of functions that the test has not executed yet
         self._started = False
         self._failed = False
+        self._began = 0.0
         self.found: dict[str, tuple[float, list[str]]] = {}
         self.left_out: dict[str, str] = {}
         sys.addaudithook(self._audit)
@@ -190,6 +195,8 @@ class _Measuring(_Quick):
         path, code = self._known[name], frame.f_code
         if path is None:
             return None
+        if time.process_time() - self._began > LONGEST_TEST:
+            raise _TooLong
         left = self._left.get(code)
         if left is None:
             left = self._left[code] = {line for *_, line in code.co_lines() if line}
@@ -219,7 +226,7 @@ class _Measuring(_Quick):
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         self._lines, self._started, self._failed = set(), False, False
         self._left.clear()
-        began = time.process_time()
+        self._began = time.process_time()
         threading.settrace(self._global)
         sys.settrace(self._global)
         try:
@@ -227,12 +234,13 @@ class _Measuring(_Quick):
         finally:
             sys.settrace(None)
             threading.settrace(None)  # type: ignore[arg-type]
-            seconds = time.process_time() - began
+            seconds = time.process_time() - self._began
             for fixtures in getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).values():
                 for fixture in fixtures:
                     self._lines |= self._fixtures.get(id(fixture), set())
             if self._failed or self._started or seconds > LONGEST_TEST:
-                why = "fails" if self._failed else "starts a process" if self._started else f"takes {seconds:.1f} s"
+                long = f"takes {seconds:.1f} s" if seconds > LONGEST_TEST else ""
+                why = long or ("starts a process" if self._started else "fails or is skipped")
                 self.left_out[item.nodeid] = why
             elif self._lines:
                 self.found[item.nodeid] = (seconds, sorted(self._lines))
