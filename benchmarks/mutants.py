@@ -190,9 +190,20 @@ def sample(mutants: Sequence[Mutant], count: int, rng: random.Random) -> Iterato
     for mutant in rng.sample(mutants, len(mutants)):
         if found == count:
             return
-        if mutant.code() != mutant.module.code:
+        if not same(mutant.code(), mutant.module.code):
             found += 1
             yield mutant
+
+
+def same(one: CodeType, other: CodeType) -> bool:
+    """Whether two codes do the same, wherever their text stands."""
+    pairs = list(zip(one.co_consts, other.co_consts, strict=False))
+    return (
+        (one.co_code, one.co_names, one.co_exceptiontable) == (other.co_code, other.co_names, other.co_exceptiontable)
+        and len(one.co_consts) == len(other.co_consts)
+        and all(same(a, b) for a, b in pairs if isinstance(a, CodeType) and isinstance(b, CodeType))
+        and all(type(a) is type(b) and (isinstance(a, CodeType) or repr(a) == repr(b)) for a, b in pairs)
+    )
 
 
 def run(mutants: Sequence[Mutant], choice: Tests, tests: Sequence[str]) -> list[str]:

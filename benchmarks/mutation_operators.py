@@ -16,6 +16,7 @@ The operators are those of mutmut, and the removal of statements. Left out is wh
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -187,7 +188,7 @@ class _Walk:
             case ast.BinOp() if type(node.op) in _COMPUTED:
                 yield into(ast.BinOp(node.left, _COMPUTED[type(node.op)](), node.right))
             case ast.UnaryOp(op=ast.Not() | ast.USub() | ast.Invert()):
-                yield into(node.operand)
+                yield into(copy.copy(node.operand))
             case ast.IfExp(test=test) if isinstance(test, ast.Name | ast.Attribute | ast.Call):
                 yield into(ast.IfExp(ast.UnaryOp(ast.Not(), test), node.body, node.orelse))
             case ast.Constant(value=bool() as value):
