@@ -44,7 +44,7 @@ from mutation_running import (
 )  # fmt: skip
 
 CONTROLS = 10
-TESTS_SECONDS = 20.0
+TESTS_SECONDS = 12.0
 """Tests are run against a mutant up to this sum of seconds; a survivor costs as much."""
 
 OWN_SECONDS = 8.0

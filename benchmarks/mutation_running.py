@@ -43,6 +43,12 @@ QUICK = "not long and not system and not peers and not docs"
 LONGEST_TEST = 8.0
 """Seconds of computing; a test that takes longer while it is watched, which takes some times longer, is left out."""
 
+LONGEST_WAIT = 12.0
+"""Seconds in which a mutant does nothing but wait: more than any test of the quick tier waits."""
+
+LONGEST_RUN = 180.0
+"""Seconds, whatever it does: other programs may compute here as well."""
+
 _MEMORY = 6 << 30  # a mutant may allocate without end
 
 
@@ -120,10 +126,9 @@ def _forked(work: Callable[[], int], *, cpu: float | None = None, output: Path |
         finally:
             sys.stderr.flush()
             os._exit(code)
-    patience = None if cpu is None else 4 * cpu + 10  # other programs compute here as well; some mutants only wait
     handle = os.pidfd_open(pid)
     try:
-        ended = select.select([handle], [], [], patience)[0]
+        ended = _ends(pid, handle, patient=cpu is None)
         if ended:
             status = os.waitpid(pid, 0)[1]
         with suppress(ProcessLookupError):
@@ -136,6 +141,20 @@ def _forked(work: Callable[[], int], *, cpu: float | None = None, output: Path |
     if os.WIFSIGNALED(status):
         return TIMEOUT if os.WTERMSIG(status) in {signal.SIGXCPU, signal.SIGKILL} else KILLED
     return _CODES.get(os.WEXITSTATUS(status), KILLED)
+
+
+def _ends(pid: int, handle: int, *, patient: bool) -> bool:
+    """Wait for a process to end. False: it only waits, and not for the processor. Limits of computing are its own."""
+    idle = used = 0.0
+    began = time.monotonic()
+    while not select.select([handle], [], [], 1.0)[0]:
+        times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        now = (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
+        waits = times[0] == "S" and now - used < 0.02
+        idle, used = idle + 1.0 if waits else 0.0, now
+        if not patient and (idle > LONGEST_WAIT or time.monotonic() - began > LONGEST_RUN):
+            return False
+    return True
 
 
 def _pytest(arguments: Sequence[str], plugin: object, scratch: str) -> int:
