@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import argparse
 import ast
+import itertools
 import json
 import math
+import os
 import random
 import tempfile
 import time
@@ -30,6 +32,7 @@ from typing import Any
 from common import RESULTS, ROOT, save
 from mutation_operators import Mutation, mutations
 from mutation_running import (
+    COMPILES,
     KILLED,
     REFUSED,
     SURVIVED,
@@ -44,10 +47,6 @@ from mutation_running import (
 )  # fmt: skip
 
 CONTROLS = 10
-TESTS_SECONDS = 12.0
-"""Tests are run against a mutant up to this sum of seconds; a survivor costs as much."""
-
-OWN_SECONDS = 8.0
 
 
 @dataclass(frozen=True)
@@ -85,8 +84,8 @@ class Mutant:
     def code(self) -> CodeType:
         return self.module.code if self.control else self.module.changed(self.mutation)
 
-    def case(self, tests: list[str], seconds: float) -> Case:
-        return Case(self.module.path, self.mutation.scope, tests, seconds, self.code)
+    def case(self, tests: dict[str, float]) -> Case:
+        return Case(self.module.path, self.mutation.scope, tests, self.code)
 
 
 class Tests:
@@ -95,24 +94,17 @@ class Tests:
     def __init__(self, measured: dict[str, Measured]) -> None:
         self._seconds = {name: test.seconds for name, test in measured.items()}
         self._by_line: dict[str, list[str]] = {}
-        for name in sorted(measured, key=self._seconds.__getitem__):
-            for line in measured[name].lines:
+        for name, test in measured.items():
+            for line in test.lines:
                 self._by_line.setdefault(line, []).append(name)
 
-    def of(self, mutant: Mutant) -> tuple[list[str], float]:
-        """The tests, the quickest first, and their seconds."""
+    def of(self, mutant: Mutant) -> dict[str, float]:
+        """The tests and their seconds."""
         path, mutation = mutant.module.path, mutant.mutation
         lines: Iterable[int] = range(mutation.owner[0], mutation.owner[1] + 1)
         if not mutation.scope:  # what a module or class defines may be used anywhere in it
             lines = range(1, 10_000)
-        found = {name for line in lines for name in self._by_line.get(f"{path}:{line}", ())}
-        chosen, total = [], 0.0
-        for name in sorted(found, key=lambda name: (self._seconds[name], name)):
-            if total + self._seconds[name] > TESTS_SECONDS:
-                break
-            chosen.append(name)
-            total += self._seconds[name]
-        return chosen, total
+        return {name: self._seconds[name] for line in lines for name in self._by_line.get(f"{path}:{line}", ())}
 
 
 def main() -> None:
@@ -126,8 +118,9 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="print the survivors of the last runs, as Markdown")
     given = parser.parse_args()
     if given.list:
-        print("\n".join(as_markdown(json.loads((RESULTS / "mutants.json").read_text())["groups"])))
+        print("\n".join(as_markdown(with_reasons())))
         return
+    os.environ["NETCLUST_DATA"] = "/dev/null/none"  # tests on the shared data are not of the quick tier
     print(f"{warm_up()} compiled kernels loaded", flush=True)
     for name, group in groups.items():
         if given.group in {name, "all"}:
@@ -149,16 +142,22 @@ def run_group(group: dict[str, Any], given: argparse.Namespace) -> dict[str, Any
     rng = random.Random(given.seed)  # noqa: S311 (a sample)
     all_mutants = [Mutant(m, each) for m in map(Module.read, paths) for each in mutations(m.tree)]
     wanted = [mutant for mutant in all_mutants if given.only in mutant.name]
-    sampled = list(sample(wanted, given.sample, rng))
+    drawn = sample(wanted, rng)
+    sampled: list[Mutant] = []
+    outcomes: list[str] = []
+    compiling = 0
+    while more := list(itertools.islice(drawn, given.sample - len(sampled))):
+        found = run(more, choice, tests)
+        compiling += found.count(COMPILES)
+        counted = [i for i, outcome in enumerate(found) if outcome != COMPILES]
+        sampled += [more[i] for i in counted]
+        outcomes += [found[i] for i in counted]
     inside = [mutant for mutant in sampled if mutant.mutation.scope]
     controls = [Mutant(m.module, m.mutation, control=True) for m in rng.sample(inside, min(CONTROLS, len(inside)))]
-    outcomes = run(controls + sampled, choice, tests)
-    alarms = sum(outcome != SURVIVED for outcome in outcomes[: len(controls)])
-    outcomes = outcomes[len(controls) :]
+    alarms = sum(outcome != SURVIVED for outcome in run(controls, choice, tests))
     counts = Counter(outcomes)
     noticed = counts[KILLED] + counts[TIMEOUT]
     survivors = [m for m, outcome in zip(sampled, outcomes, strict=True) if outcome == SURVIVED]
-    reasons = known_reasons()
     return {
         "modules": [str(path.relative_to(ROOT)) for path in paths],
         "mutants": len(all_mutants),
@@ -170,28 +169,25 @@ def run_group(group: dict[str, Any], given: argparse.Namespace) -> dict[str, Any
         "interval_95": [round(bound, 4) for bound in wilson(noticed, len(sampled))],
         "controls": len(controls),
         "controls_killed": alarms,
+        "left_out_as_they_compile_kernels": compiling,
         "seconds": round(time.perf_counter() - began),
         "survivors": [
             {
                 "place": f"{m.module.path.relative_to(ROOT)}:{m.mutation.line}",
                 "function": m.mutation.scope,
                 "change": m.mutation.text,
-                "tests": len(choice.of(m)[0]),
-                "reason": reasons.get(m.name, ""),
+                "tests": len(choice.of(m)),
+                "name": m.name,
             }
             for m in survivors
         ],
     }
 
 
-def sample(mutants: Sequence[Mutant], count: int, rng: random.Random) -> Iterator[Mutant]:
-    """A random sample; what compiles to the same code is no mutant."""
-    found = 0
+def sample(mutants: Sequence[Mutant], rng: random.Random) -> Iterator[Mutant]:
+    """Mutants in a random order; what compiles to the same code is no mutant."""
     for mutant in rng.sample(mutants, len(mutants)):
-        if found == count:
-            return
         if not same(mutant.code(), mutant.module.code):
-            found += 1
             yield mutant
 
 
@@ -208,10 +204,7 @@ def same(one: CodeType, other: CodeType) -> bool:
 
 def run(mutants: Sequence[Mutant], choice: Tests, tests: Sequence[str]) -> list[str]:
     """The outcome of each mutant."""
-    cases = []
-    for mutant in mutants:
-        chosen, seconds = choice.of(mutant)
-        cases.append(mutant.case(chosen, OWN_SECONDS + 2 * seconds))
+    cases = [mutant.case(choice.of(mutant)) for mutant in mutants]
     outcomes = [SURVIVED] * len(cases)  # what no test executes
     inside = [i for i, case in enumerate(cases) if case.tests and case.scope]
     again = [i for i, case in enumerate(cases) if case.tests and not case.scope]
@@ -244,10 +237,16 @@ def wilson(hits: int, count: int) -> tuple[float, float]:
     return (middle - half) / (1 + z * z / count), (middle + half) / (1 + z * z / count)
 
 
-def known_reasons() -> dict[str, str]:
-    """Why survivors may survive, as written by hand."""
-    path = ROOT / "benchmarks" / "mutants-survivors.toml"
-    return dict(tomllib.loads(path.read_text())) if path.is_file() else {}
+def with_reasons() -> dict[str, Any]:
+    """The results so far; reasons for survivors that were written down since are put into the file."""
+    path = RESULTS / "mutants.json"
+    results: dict[str, Any] = json.loads(path.read_text())
+    reasons = tomllib.loads((ROOT / "benchmarks" / "mutants-survivors.toml").read_text())
+    for group in results["groups"].values():
+        for survivor in group["survivors"]:
+            survivor["reason"] = reasons.get(survivor["name"], "")
+    path.write_text(json.dumps(results, indent=2) + "\n")
+    return dict(results["groups"])
 
 
 def keep(name: str, result: dict[str, Any]) -> None:

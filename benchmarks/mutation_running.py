@@ -15,6 +15,7 @@ from __future__ import annotations
 import gc
 import importlib
 import importlib.machinery
+import inspect
 import json
 import os
 import pkgutil
@@ -27,21 +28,32 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import _lru_cache_wrapper, partial
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 import pytest
 
-KILLED, SURVIVED, TIMEOUT, REFUSED = "killed", "survived", "timeout", "refused"
-_CODES = {0: SURVIVED, 1: KILLED, 3: REFUSED}
+KILLED, SURVIVED, TIMEOUT = "killed", "survived", "timeout"
+REFUSED = "refused"
+"""The code could not be exchanged in a function that exists: the module has to be imported again."""
+COMPILES = "compiles"
+"""A kernel would be compiled for other types: that takes up to a minute, and kernels are not what is tested."""
+_CODES = {0: SURVIVED, 1: KILLED, 3: REFUSED, 4: COMPILES}
 
 QUICK = "not long and not system and not peers and not docs"
 LONGEST_TEST = 8.0
 """Seconds of computing; a test that takes longer while it is watched, which takes some times longer, is left out."""
+
+TESTS_SECONDS = 12.0
+"""Tests are run against a mutant up to this sum of seconds, as they were measured; a survivor costs as much."""
+
+OWN_SECONDS = 6.0
 
 LONGEST_WAIT = 12.0
 """Seconds in which a mutant does nothing but wait: more than any test of the quick tier waits."""
@@ -62,13 +74,33 @@ class Measured:
 
 @dataclass
 class Case:
-    """One mutant, with the tests to run and the changed code; `scope` is "" outside functions."""
+    """One mutant: the tests that execute it with their seconds, the changed code; `scope` is "" outside functions."""
 
     path: Path
     scope: str
-    tests: list[str]
-    seconds: float
+    tests: dict[str, float]
     code: Callable[[], CodeType] = field(repr=False)
+
+
+class Order:
+    """Which tests are run against a mutant first: those that have noticed most others for what they cost."""
+
+    def __init__(self) -> None:
+        self._noticed: Counter[str] = Counter()
+
+    def noticed(self, test: str) -> None:
+        """A test has noticed a mutant."""
+        self._noticed[test] += 1
+
+    def of(self, case: Case) -> tuple[list[str], float]:
+        """The tests to run, and how long they may compute."""
+        ranked = sorted(case.tests, key=lambda test: (-(self._noticed[test] + 0.3) / (case.tests[test] + 0.02), test))
+        chosen, total = [], 0.0
+        for test in ranked:
+            if total + case.tests[test] <= TESTS_SECONDS:
+                chosen.append(test)
+                total += case.tests[test]
+        return chosen, OWN_SECONDS + total
 
 
 def warm_up() -> int:
@@ -180,11 +212,33 @@ class _Quick:
         settings.load_profile("netclust-mutants")
 
 
+@contextmanager
+def _compilations(begins: Callable[[], None], ended: Callable[[float], None]) -> Iterator[None]:
+    """While it lasts, tell when kernels are compiled that the cache does not have, and how long that took."""
+    from numba.core.dispatcher import _FunctionCompiler
+
+    unchanged = _FunctionCompiler.compile
+
+    def compile_it(self: Any, *given: Any) -> Any:
+        begins()
+        began = time.process_time()
+        try:
+            return unchanged(self, *given)
+        finally:
+            ended(time.process_time() - began)
+
+    _FunctionCompiler.compile = compile_it
+    try:
+        yield
+    finally:
+        _FunctionCompiler.compile = unchanged
+
+
 # --- what tests execute
 
 
 class _TooLong(BaseException):
-    """Ends a test while it is measured; what tests catch is not this."""
+    """Ends a test; what tests catch is not this."""
 
 
 class _Measuring(_Quick):
@@ -202,6 +256,10 @@ class _Measuring(_Quick):
         self.found: dict[str, tuple[float, list[str]]] = {}
         self.left_out: dict[str, str] = {}
         sys.addaudithook(self._audit)
+
+    def compiled(self, seconds: float) -> None:
+        """A kernel was compiled, which is not what the test costs."""
+        self._began += seconds
 
     def _audit(self, event: str, _: object) -> None:
         if event in {"subprocess.Popen", "os.fork", "os.posix_spawn"}:
@@ -273,7 +331,7 @@ def measure(arguments: Sequence[str], files: Sequence[Path], into: Path) -> None
 
     def work() -> int:
         plugin = _Measuring({os.path.realpath(path): str(path) for path in files})
-        with tempfile.TemporaryDirectory() as scratch:
+        with tempfile.TemporaryDirectory() as scratch, _compilations(lambda: None, plugin.compiled):
             code = _pytest(arguments, plugin, scratch)
         if code in {0, 1}:
             into.write_text(json.dumps({"tests": plugin.found, "left_out": plugin.left_out}))
@@ -299,6 +357,7 @@ class _Failing(_Quick):
     def __init__(self, tests: Sequence[str]) -> None:
         self._tests = tests
         self.failed = False
+        self.compiles = False
         self.collected: dict[str, pytest.Item] = {}
 
     @pytest.hookimpl(trylast=True)
@@ -315,35 +374,85 @@ class _Failing(_Quick):
     def run(self, tests: Sequence[str]) -> int:
         chosen = [self.collected[name] for name in tests if name in self.collected]
         for item, following in zip(chosen, [*chosen[1:], None], strict=True):
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            with _compilations(self._refuse, lambda _: None):
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if self.compiles:
+                return 4
             if self.failed:
+                self.note(item.nodeid)
                 return 1
         return 0
+
+    def _refuse(self) -> None:
+        self.compiles = True
+        raise _TooLong
+
+    def note(self, test: str) -> None:
+        """A test has failed."""
 
 
 class _Forking(_Failing):
     """Collects tests once, and runs every mutant in a fork of the process that has collected them."""
 
-    def __init__(self, cases: Sequence[Case], report: Callable[[int, str], None]) -> None:
+    def __init__(self, cases: Sequence[Case], report: Callable[[int, str], None], scratch: str) -> None:
         super().__init__([])
         self._cases = cases
         self._report = report
+        self._order = Order()
+        self._noticing = Path(scratch, "noticing")  # the test that has failed, from a child
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         session.config.pluginmanager.getplugin("capturemanager").suspend_global_capture(in_=True)
+        _make_fixtures(self.collected[test] for case in self._cases for test in case.tests if test in self.collected)
         functions = _functions({os.path.realpath(case.path) for case in self._cases})
         gc.collect()
         gc.freeze()
         for number, case in enumerate(self._cases):
-            self._report(number, _forked(lambda case=case: self._child(case, functions), cpu=case.seconds))  # type: ignore[misc]
+            tests, seconds = self._order.of(case)
+            self._noticing.unlink(missing_ok=True)
+            outcome = _forked(partial(self._child, case, tests, functions), cpu=seconds)
+            if self._noticing.is_file():
+                self._order.noticed(self._noticing.read_text())
+            self._report(number, outcome)
         return True
 
-    def _child(self, case: Case, functions: dict[tuple[str, str], list[FunctionType]]) -> int:
+    def _child(self, case: Case, tests: Sequence[str], functions: dict[tuple[str, str], list[FunctionType]]) -> int:
         try:
             _exchange(case, functions)
         except (LookupError, ValueError):
             return 3
-        return self.run(case.tests)
+        return self.run(tests)
+
+    def note(self, test: str) -> None:
+        self._noticing.write_text(test)
+
+
+def _make_fixtures(items: Iterable[pytest.Item]) -> None:
+    """Make what whole files of tests share, such as trained models, once and before any code is changed.
+
+    A mutant that spoils nothing but these is not noticed here, though it would be: the figures err to that side.
+    """
+    made: dict[int, Any] = {}
+
+    def make(name: str, known: Mapping[str, Sequence[Any]]) -> Any:
+        fixture = known[name][-1]
+        if id(fixture) not in made:
+            if fixture.scope == "function" or fixture.params or inspect.isgeneratorfunction(fixture.func):
+                raise LookupError(name)
+            value = fixture.func(**{other: make(other, known) for other in fixture.argnames})
+            fixture.cached_result = (value, None, None)
+            fixture.execute = lambda request: value
+            made[id(fixture)] = value
+        return made[id(fixture)]
+
+    for item in items:
+        known = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+        for name in known:
+            with suppress(Exception, pytest.skip.Exception, pytest.fail.Exception):
+                make(name, known)
+    for thing in gc.get_objects():  # what was remembered on the way, a mutant shall make again
+        if isinstance(thing, _lru_cache_wrapper) and getattr(thing, "__module__", "").startswith("netclust"):
+            thing.cache_clear()
 
 
 def _functions(files: set[str]) -> dict[tuple[str, str], list[FunctionType]]:
@@ -384,35 +493,41 @@ def run_functions(cases: Sequence[Case], arguments: Sequence[str], note: Callabl
             os.write(writing, f"{number} {outcome}\n".encode())
 
         with tempfile.TemporaryDirectory() as scratch:
-            return _pytest(arguments, _Forking(cases, report), scratch)
+            return _pytest(arguments, _Forking(cases, report, scratch), scratch)
 
-    pid = os.fork()
-    if pid == 0:
-        try:
-            silent = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(silent, 1)
-            work()
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as lines:
-        for line in lines:
-            number, outcome = line.split()
-            note(int(number), outcome)
-    os.waitpid(pid, 0)
+    with tempfile.NamedTemporaryFile("w+") as output:
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.dup2(output.fileno(), 1)
+                work()
+            finally:
+                os._exit(0)
+        os.close(writing)
+        ended = 0
+        with os.fdopen(reading) as lines:
+            for line in lines:
+                number, outcome = line.split()
+                note(int(number), outcome)
+                ended += 1
+        os.waitpid(pid, 0)
+        if ended < len(cases):
+            raise SystemExit(f"only {ended} of {len(cases)} mutants were run:\n{Path(output.name).read_text()[-4000:]}")
 
 
 def run_module(case: Case) -> str:
     """Run a mutant outside functions, or one whose code could not be exchanged: the changed module is imported."""
 
+    tests, seconds = Order().of(case)
+
     def work() -> int:
-        plugin = _Failing(case.tests)
-        files = list(dict.fromkeys(name.partition("::")[0] for name in case.tests))
+        plugin = _Failing(tests)
+        files = list(dict.fromkeys(name.partition("::")[0] for name in tests))
         with _imported_instead(case), tempfile.TemporaryDirectory() as scratch:
             code = _pytest(files, plugin, scratch)
-        return 1 if plugin.failed or code in {1, 2, 3} else 0
+        return 4 if plugin.compiles else 1 if plugin.failed or code in {1, 2, 3} else 0
 
-    return _forked(work, cpu=case.seconds + 20)
+    return _forked(work, cpu=seconds + 20)
 
 
 @contextmanager
