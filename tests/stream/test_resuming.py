@@ -1,4 +1,4 @@
-"""Going on from a checkpoint: which detector, which numbers and states of sources, and what is said of it."""
+"""Resuming from a checkpoint: the detector as it was, the numbers of sources, and what the log says of it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from netclust.stream.daemon.checkpoint import Loaded
 from netclust.stream.daemon.config import Config, parse_config
 from netclust.stream.daemon.logs import Log
 from netclust.stream.daemon.models import ModelShelf
-from netclust.stream.daemon.resuming import detector_of, numbers_of, state_of
+from netclust.stream.daemon.resuming import detector_of, numbers_of
 from netclust.stream.detector import Detector
-from netclust.stream.sources.base import Arrival, MemorySource, numbered
+from netclust.stream.sources.base import Arrival, numbered
 
 TODAY = simulate(400, seed=2, day=1, attacks=HELD_BACK).table()
 
@@ -55,37 +55,6 @@ def test_the_numbers_of_a_checkpoint_are_not_changed() -> None:
     facts = {"numbers": {"b": 0}}
     numbers_of(config(), loaded(facts))
     assert facts == {"numbers": {"b": 0}}
-
-
-# States of sources
-
-
-def source(*, replayable: bool = True) -> MemorySource:
-    found = MemorySource("a", TODAY.schema)
-    found.replayable = replayable
-    return found
-
-
-def test_a_source_continues_with_its_own_facts_and_arrays() -> None:
-    facts = {"sources": {"a": {"seq": 12, "line": 3}, "b": {"seq": 1}}, "clean": False}
-    arrays: Arrays = {"source.a.open": np.arange(3), "source.b.open": np.arange(4), "detector.x": np.arange(5)}
-    state = state_of(source(), facts, arrays)
-    assert state is not None
-    assert state.facts == {"seq": 12, "line": 3}
-    assert list(state.arrays) == ["open"]
-    assert state.arrays["open"].tolist() == [0, 1, 2]
-
-
-def test_a_source_that_was_never_read_begins_by_itself() -> None:
-    assert state_of(source(), {}, {}) is None
-    assert state_of(source(), {"sources": {"b": {"seq": 1}}}, {}) is None
-    assert state_of(source(replayable=False), {}, {}) is None
-
-
-def test_after_a_clean_end_a_source_that_cannot_be_replayed_stands_where_it_stood() -> None:
-    state = state_of(source(replayable=False), {"sources": {"a": {"seq": 12}}, "clean": True}, {})
-    assert state is not None
-    assert state.facts == {"seq": 12}
 
 
 # The detector
