@@ -30,21 +30,10 @@ from types import CodeType
 from typing import Any
 
 from common import RESULTS, ROOT, save
+from mutation_measuring import Measured, measure, read_measured
 from mutation_operators import Mutation, mutations
-from mutation_running import (
-    COMPILES,
-    KILLED,
-    REFUSED,
-    SURVIVED,
-    TIMEOUT,
-    Case,
-    Measured,
-    measure,
-    read_measured,
-    run_functions,
-    run_module,
-    warm_up,
-)  # fmt: skip
+from mutation_processes import COMPILES, KILLED, REFUSED, SURVIVED, TIMEOUT, warm_up
+from mutation_running import Case, run_functions, run_module
 
 CONTROLS = 10
 

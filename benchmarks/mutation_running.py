@@ -1,75 +1,34 @@
-"""Running tests against mutants, each in a process that is forked when everything is loaded.
+"""Running tests against mutants, each in a process of its own.
 
-Kernels come from the cache once; no netclust module beside them is imported in the first process. From it are forked
-
-- one that runs all tests and notes what each one executes (`measured`);
-- one that collects the tests, from which each mutant of a function is forked: the function's code is exchanged there
-  and its tests are run, until one fails (`run_functions`);
-- one for each mutant outside functions, which imports the changed module as it would the file (`run_module`).
-
-So a mutant of a function costs what its tests cost, and no file of the tree is ever changed.
+One process collects the tests, and from it is forked each mutant of a function: the function's code is exchanged there
+and its tests are run, until one fails (`run_functions`). A mutant outside functions has a process that imports the
+changed module as it would the file (`run_module`). So a mutant of a function costs what its tests cost, and no file of
+the tree is ever changed.
 """
 
 from __future__ import annotations
 
 import gc
-import importlib
 import importlib.machinery
 import inspect
-import json
 import os
-import pkgutil
-import resource
-import select
-import signal
-import sys
 import tempfile
-import threading
-import time
-import traceback
-import warnings
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import _lru_cache_wrapper, partial
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
-
-KILLED, SURVIVED, TIMEOUT = "killed", "survived", "timeout"
-REFUSED = "refused"
-"""The code could not be exchanged in a function that exists: the module has to be imported again."""
-COMPILES = "compiles"
-"""A kernel would be compiled for other types: that takes up to a minute, and kernels are not what is tested."""
-_CODES = {0: SURVIVED, 1: KILLED, 3: REFUSED, 4: COMPILES}
-
-QUICK = "not long and not system and not peers and not docs"
-LONGEST_TEST = 8.0
-"""Seconds of computing; a test that takes longer while it is watched, which takes some times longer, is left out."""
+from mutation_processes import Quick, TooLong, compilations, forked, run_pytest
 
 TESTS_SECONDS = 12.0
 """Tests are run against a mutant up to this sum of seconds, as they were measured; a survivor costs as much."""
 
 OWN_SECONDS = 6.0
-
-LONGEST_WAIT = 12.0
-"""Seconds in which a mutant does nothing but wait: more than any test of the quick tier waits."""
-
-LONGEST_RUN = 180.0
-"""Seconds, whatever it does: other programs may compute here as well."""
-
-_MEMORY = 6 << 30  # a mutant may allocate without end
-
-
-@dataclass(frozen=True)
-class Measured:
-    """One test: its seconds and what it executes, as `path:line`."""
-
-    seconds: float
-    lines: frozenset[str]
 
 
 @dataclass
@@ -103,255 +62,7 @@ class Order:
         return chosen, OWN_SECONDS + total
 
 
-def warm_up() -> int:
-    """Import the kernels and load all that the cache has of them; how many that were."""
-    import netclust.kernels
-
-    loaded = 0
-    for found in pkgutil.iter_modules(netclust.kernels.__path__, "netclust.kernels."):
-        module = importlib.import_module(found.name)
-        for dispatcher in vars(module).values():
-            kept = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-            if kept is None or getattr(dispatcher, "__module__", "") != found.name:
-                continue
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                for signature, *_ in kept._load_index():
-                    dispatcher.compile(signature)
-                    loaded += 1
-    for name in (
-        "hypothesis",
-        "numpy.random",
-        "river",
-        "river.drift",
-        "safetensors.numpy",
-        "sqlite3",
-        "starlette.routing",
-    ):
-        try:
-            importlib.import_module(name)
-        except ImportError:
-            continue
-    return loaded
-
-
-# --- processes
-
-
-def _forked(work: Callable[[], int], *, cpu: float | None = None, output: Path | None = None) -> str:
-    """Run in a child in a process group of its own; the outcome. `cpu`: seconds that it may compute."""
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            os.setsid()
-            sink = os.open(output or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            for standard in (1, 2):
-                os.dup2(sink, standard)
-            if cpu is not None:
-                resource.setrlimit(resource.RLIMIT_CPU, (int(cpu) + 1, int(cpu) + 2))
-                used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-                resource.setrlimit(resource.RLIMIT_AS, (used + _MEMORY, used + _MEMORY))
-            code = work()
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.stderr.flush()
-            os._exit(code)
-    handle = os.pidfd_open(pid)
-    try:
-        ended = _ends(pid, handle, patient=cpu is None)
-        if ended:
-            status = os.waitpid(pid, 0)[1]
-        with suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)  # also what the child has started
-        if not ended:
-            os.waitpid(pid, 0)
-            return TIMEOUT
-    finally:
-        os.close(handle)
-    if os.WIFSIGNALED(status):
-        return TIMEOUT if os.WTERMSIG(status) in {signal.SIGXCPU, signal.SIGKILL} else KILLED
-    return _CODES.get(os.WEXITSTATUS(status), KILLED)
-
-
-def _ends(pid: int, handle: int, *, patient: bool) -> bool:
-    """Wait for a process to end. False: it only waits, and not for the processor. Limits of computing are its own."""
-    idle = used = 0.0
-    began = time.monotonic()
-    while not select.select([handle], [], [], 1.0)[0]:
-        times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        now = (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
-        waits = times[0] == "S" and now - used < 0.02
-        idle, used = idle + 1.0 if waits else 0.0, now
-        if not patient and (idle > LONGEST_WAIT or time.monotonic() - began > LONGEST_RUN):
-            return False
-    return True
-
-
-def _pytest(arguments: Sequence[str], plugin: object, scratch: str) -> int:
-    """Run pytest in this process, without what the tests of mutants do not need."""
-    from hypothesis import Phase, settings
-
-    # What is found is not made smaller: that a test fails is enough.
-    phases = (Phase.explicit, Phase.generate)
-    settings.register_profile("netclust-mutants", deadline=None, database=None, phases=phases)
-    options = ["-q", "--tb=no", "-m", QUICK, "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:faulthandler"]
-    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of what was imported before the fork
-    options += ["--hypothesis-seed=1", f"--basetemp={scratch}/{os.getpid()}", "-o", "tmp_path_retention_policy=none"]
-    return int(pytest.main([*options, *arguments], plugins=[plugin]))
-
-
-class _Quick:
-    """What all runs share: the profile of hypothesis, once conftest has set its own."""
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_sessionstart(self) -> None:
-        from hypothesis import settings
-
-        settings.load_profile("netclust-mutants")
-
-
-@contextmanager
-def _compilations(begins: Callable[[], None], ended: Callable[[float], None]) -> Iterator[None]:
-    """While it lasts, tell when kernels are compiled that the cache does not have, and how long that took."""
-    from numba.core.dispatcher import _FunctionCompiler
-
-    unchanged = _FunctionCompiler.compile
-
-    def compile_it(self: Any, *given: Any) -> Any:
-        begins()
-        began = time.process_time()
-        try:
-            return unchanged(self, *given)
-        finally:
-            ended(time.process_time() - began)
-
-    _FunctionCompiler.compile = compile_it
-    try:
-        yield
-    finally:
-        _FunctionCompiler.compile = unchanged
-
-
-# --- what tests execute
-
-
-class _TooLong(BaseException):
-    """Ends a test; what tests catch is not this."""
-
-
-class _Measuring(_Quick):
-    """Notes per test how long it takes, what it executes of some files, and whether it starts a process."""
-
-    def __init__(self, targets: dict[str, str]) -> None:
-        self._targets = targets
-        self._known: dict[str, str | None] = {}
-        self._lines: set[str] = set()
-        self._fixtures: dict[int, set[str]] = {}
-        self._left: dict[CodeType, set[int]] = {}  # lines of functions that the test has not executed yet
-        self._started = False
-        self._failed = False
-        self._began = 0.0
-        self.found: dict[str, tuple[float, list[str]]] = {}
-        self.left_out: dict[str, str] = {}
-        sys.addaudithook(self._audit)
-
-    def compiled(self, seconds: float) -> None:
-        """A kernel was compiled, which is not what the test costs."""
-        self._began += seconds
-
-    def _audit(self, event: str, _: object) -> None:
-        if event in {"subprocess.Popen", "os.fork", "os.posix_spawn"}:
-            self._started = True
-
-    def _global(self, frame: FrameType, event: str, _: object) -> Any:
-        name = frame.f_code.co_filename
-        if name not in self._known:
-            self._known[name] = self._targets.get(os.path.realpath(name))
-        path, code = self._known[name], frame.f_code
-        if path is None:
-            return None
-        if time.process_time() - self._began > LONGEST_TEST:
-            raise _TooLong
-        left = self._left.get(code)
-        if left is None:
-            left = self._left[code] = {line for *_, line in code.co_lines() if line}
-        elif not left:  # all is known of it: to watch it on would take long
-            return None
-
-        def local(frame: FrameType, event: str, _: object) -> Any:
-            self._lines.add(f"{path}:{frame.f_lineno}")
-            left.discard(frame.f_lineno)
-            return local
-
-        return local(frame, event, _)
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, Any, Any]:
-        outer, self._lines = self._lines, set()
-        self._left.clear()
-        try:
-            return (yield)
-        finally:
-            self._left.clear()
-            if fixturedef.scope != "function":  # run for the first test, used by all
-                self._fixtures[id(fixturedef)] = self._lines
-            self._lines = self._lines | outer
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        self._lines, self._started, self._failed = set(), False, False
-        self._left.clear()
-        self._began = time.process_time()
-        threading.settrace(self._global)
-        sys.settrace(self._global)
-        try:
-            return (yield)
-        finally:
-            sys.settrace(None)
-            threading.settrace(None)  # type: ignore[arg-type]
-            seconds = time.process_time() - self._began
-            for fixtures in getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).values():
-                for fixture in fixtures:
-                    self._lines |= self._fixtures.get(id(fixture), set())
-            if self._failed or self._started or seconds > LONGEST_TEST:
-                long = f"takes {seconds:.1f} s" if seconds > LONGEST_TEST else ""
-                why = long or ("starts a process" if self._started else "fails or is skipped")
-                self.left_out[item.nodeid] = why
-            elif self._lines:
-                self.found[item.nodeid] = (seconds, sorted(self._lines))
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._failed = self._failed or report.failed or report.skipped
-
-
-def measure(arguments: Sequence[str], files: Sequence[Path], into: Path) -> None:
-    """Run tests in a child and write what each executes of some files to a JSON file."""
-
-    def work() -> int:
-        plugin = _Measuring({os.path.realpath(path): str(path) for path in files})
-        with tempfile.TemporaryDirectory() as scratch, _compilations(lambda: None, plugin.compiled):
-            code = _pytest(arguments, plugin, scratch)
-        if code in {0, 1}:
-            into.write_text(json.dumps({"tests": plugin.found, "left_out": plugin.left_out}))
-        return code
-
-    _forked(work, output=into.with_suffix(".log"))
-    if not into.is_file():
-        raise SystemExit(f"the tests could not be measured, see {into.with_suffix('.log')}")
-
-
-def read_measured(path: Path) -> dict[str, Measured]:
-    """What `measure` has written."""
-    tests = json.loads(path.read_text())["tests"]
-    return {name: Measured(seconds, frozenset(lines)) for name, (seconds, lines) in tests.items()}
-
-
-# --- mutants
-
-
-class _Failing(_Quick):
+class _Failing(Quick):
     """Runs the chosen tests, in their order, until one fails."""
 
     def __init__(self, tests: Sequence[str]) -> None:
@@ -374,7 +85,7 @@ class _Failing(_Quick):
     def run(self, tests: Sequence[str]) -> int:
         chosen = [self.collected[name] for name in tests if name in self.collected]
         for item, following in zip(chosen, [*chosen[1:], None], strict=True):
-            with _compilations(self._refuse, lambda _: None):
+            with compilations(self._refuse, lambda _: None):
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if self.compiles:
                 return 4
@@ -385,7 +96,7 @@ class _Failing(_Quick):
 
     def _refuse(self) -> None:
         self.compiles = True
-        raise _TooLong
+        raise TooLong
 
     def note(self, test: str) -> None:
         """A test has failed."""
@@ -410,7 +121,7 @@ class _Forking(_Failing):
         for number, case in enumerate(self._cases):
             tests, seconds = self._order.of(case)
             self._noticing.unlink(missing_ok=True)
-            outcome = _forked(partial(self._child, case, tests, functions), cpu=seconds)
+            outcome = forked(partial(self._child, case, tests, functions), cpu=seconds)
             if self._noticing.is_file():
                 self._order.noticed(self._noticing.read_text())
             self._report(number, outcome)
@@ -493,7 +204,7 @@ def run_functions(cases: Sequence[Case], arguments: Sequence[str], note: Callabl
             os.write(writing, f"{number} {outcome}\n".encode())
 
         with tempfile.TemporaryDirectory() as scratch:
-            return _pytest(arguments, _Forking(cases, report, scratch), scratch)
+            return run_pytest(arguments, _Forking(cases, report, scratch), scratch)
 
     with tempfile.NamedTemporaryFile("w+") as output:
         pid = os.fork()
@@ -524,10 +235,10 @@ def run_module(case: Case) -> str:
         plugin = _Failing(tests)
         files = list(dict.fromkeys(name.partition("::")[0] for name in tests))
         with _imported_instead(case), tempfile.TemporaryDirectory() as scratch:
-            code = _pytest(files, plugin, scratch)
+            code = run_pytest(files, plugin, scratch)
         return 4 if plugin.compiles else 1 if plugin.failed or code in {1, 2, 3} else 0
 
-    return _forked(work, cpu=seconds + 20)
+    return forked(work, cpu=seconds + 20)
 
 
 @contextmanager
