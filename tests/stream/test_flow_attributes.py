@@ -126,6 +126,29 @@ def test_one_packet_has_no_spread_no_gap_and_is_a_rate_over_a_second() -> None:
     assert (found["orig_share"], found["resp_size_mean"]) == (0.5, 0)
 
 
+def test_a_packet_to_its_own_sender_is_land_where_there_are_ports_alone() -> None:
+    itself = {"src": CLIENT, "dst": CLIENT, "sport": 139, "dport": 139}
+    assert row(records_of([tcp(0, "S", **itself)]), "kdd")["land"] == "1"
+    assert row(records_of([udp(0, **itself)]), "kdd")["land"] == "1"
+    assert row(records_of([udp(0, src=CLIENT, dst=CLIENT, sport=139, dport=140)]), "kdd")["land"] == "0"
+    ping = ipv4(CLIENT, CLIENT, 1, struct.pack("!BBHHH", 8, 0, 0, 7, 1))
+    assert row(records_of([(0.0, ping)]), "kdd")["land"] == "0"
+    assert row(records_of([arp(0, 1, CLIENT, CLIENT)]), "kdd")["land"] == "0"
+
+
+def test_a_side_without_packets_has_no_size() -> None:
+    records = records_of([udp(0, data=b"x" * 72)])
+    for side in ("orig", "resp"):
+        records[side]["packets"], records[side]["ip_bytes"] = 0, 0
+    found = row(records)
+    assert (found["orig_size_mean"], found["resp_size_mean"], found["packet_rate"]) == (0, 0, 0)
+
+
+def test_a_rate_is_over_the_time_that_passed_and_at_least_a_second() -> None:
+    for seconds, rate in ((0.5, 2.0), (1.0, 2.0), (1.6, 1.25), (4.0, 0.5)):
+        assert row(records_of([udp(0), udp(seconds)]))["packet_rate"] == rate
+
+
 # Names
 
 
