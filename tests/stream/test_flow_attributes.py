@@ -338,3 +338,22 @@ def test_time_passes_with_packets_and_with_a_wall_clock_near_them_alone() -> Non
     assert table.now == began + 30 * SECOND
     assert len(table.finish()) == 1
     assert (table.open_flows, table.counters["flows"]) == (0, 1)
+
+
+def test_numbers_of_kdd_go_no_further_than_its_data() -> None:
+    records = records_of([udp(0)])
+    most = {
+        "wrong_fragment": ("wrong_fragments", 3), "urgent": ("urgent", 3), "su_attempted": ("su_attempted", 2),
+        "root_shell": ("root_shell", 1), "logged_in": ("logged_in", 1),
+        "num_failed_logins": ("num_failed_logins", 5),
+    }  # fmt: skip
+    for column, _ in most.values():
+        records["flow"][column] = 9
+    found = row(records, "kdd")
+    for name, (_, cap) in most.items():
+        assert found[name] in (cap, str(cap)), name
+    for column, cap in most.values():
+        records["flow"][column] = cap - 1
+    found = row(records, "kdd")
+    for name, (_, cap) in most.items():
+        assert found[name] in (cap - 1, str(cap - 1)), name
