@@ -191,13 +191,15 @@ def test_ports_that_dialogues_are_read_on_are_ports_of_services() -> None:
     assert len({int(ports[0, port]) for port in (21, 23, 25, 80, 110, 143)}) == 6
     assert ports[1, 53] != ports[1, 54]
     assert ports[0, 3306] > 0  # a service above 1023
-    assert ports[0, 55555] == 0
+    assert ports[0, 55555] == ports[1, 1024] == 0
     assert icmp_services()[8] == "eco_i"
     for services in (kdd_services(), flow_services()):
         assert services.names[0] == ""
         assert list(services.names[1:]) == sorted(services.names[1:])
         assert services.tcp[80] == services.number("http")
         assert services.tcp[1022] == services.udp[1022] != services.tcp[50_000] == services.udp[50_000]
+        assert services.udp[1023] == services.udp[1022]
+        assert services.udp[1024] == services.udp[50_000]
 
 
 @pytest.mark.parametrize(
@@ -278,6 +280,15 @@ def test_what_a_client_offers_is_one_code() -> None:
     assert context["name"].tolist() == ["example.org", "", "", "x"]
 
 
+@pytest.mark.parametrize(
+    ("version", "code"), [(0x0304, "13"), (0x0303, "12"), (0x0302, "11"), (0x0301, "10"), (0x0300, "s3"), (1, "00")]
+)
+def test_versions_of_tls_have_codes(version: int, code: str) -> None:
+    records = records_of([tcp(0, "S")])
+    records["flow"]["tls_version"] = version
+    assert context_columns(records)["tls"][0].startswith(f"t{code}i0000")
+
+
 def test_a_connection_that_was_reported_in_parts_has_them_in_its_id() -> None:
     records = np.concatenate([records_of([udp(0)])] * 2)
     records["flow"]["id"], records["flow"]["part"] = [5, 5], [0, 3]
@@ -310,7 +321,7 @@ def test_counting_continues_from_a_state(schema: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["attempt", "idle", "active", "close", "step"])
-@pytest.mark.parametrize("seconds", [-0.1, 1e9 + 1])
+@pytest.mark.parametrize("seconds", [-0.1, 1e9 + 0.5])
 def test_a_timeout_that_cannot_be_is_refused_by_its_name(name: str, seconds: float) -> None:
     with pytest.raises(InputError, match=f"the {name} timeout is {seconds} seconds"):
         FlowTable(16, FlowTimeouts(**{name: seconds}))
