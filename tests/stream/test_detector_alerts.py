@@ -102,6 +102,9 @@ def test_batches_end_where_notices_are_told(small_model: Model) -> None:
     assert [len(o.verdicts) for o in (first, second)] == [NOTICE_RECORDS, 100]
     assert [e.key for e in first.events if isinstance(e, Notice)] == ["k"]
     assert not any(isinstance(e, Notice) for e in second.events)
+    detector._note_drift([Notice(topic="drift", time=6, key="l", message="m", facts={"what": "link_score"})])
+    later = detector.take(0, arrival(table, len(table)))
+    assert [e.key for o in later for e in o.events if isinstance(e, Notice)] == ["l"]
 
 
 def test_an_answer_to_an_alert_closes_it_and_its_examples_are_pinned(small_model: Model) -> None:

@@ -65,6 +65,7 @@ def test_a_root_rate_that_moves_either_way_is_told(rates: tuple[float, float]) -
     watch.observe(stream(200, 1, roots=rates[0]), time=-1)
     told = watch.observe(stream(200, 2, roots=rates[1]), time=-1)
     assert [n.facts["what"] for n in told] == ["root_rate"]
+    assert told[0].message.startswith("More" if rates[1] > rates[0] else "Fewer")
     assert told[0].facts["after"] == pytest.approx(rates[1], rel=0.3)
 
 
