@@ -86,6 +86,41 @@ def test_decisions_of_one_record_are_all_applied_before_it(small_model: Model) -
     assert list(detector.rules) == ["s-1"]
 
 
+def test_a_rule_that_ends_hides_nothing_more(small_model: Model) -> None:
+    detector = new(small_model)
+    rule = Suppression(id="s-1", reason="test", source="10.0.0.9")
+    detector.decide(RuleChange(id="s-1", from_tick=0, rule=rule))
+    assert alerts(detector.take(0, arrival(ATTACK[:100]))) == []
+    detector.decide(RuleChange(id="s-1", from_tick=100, rule=None))
+    assert alerts(detector.take(0, arrival(ATTACK[100:200], 100)))
+    assert detector.rules == {}
+
+
+def test_an_answer_that_it_is_an_attack_closes_nothing(small_model: Model) -> None:
+    detector = new(small_model)
+    told = alerts(detector.take(0, arrival(ATTACK)))
+    alert = max(told, key=lambda a: a.records)
+    clusters = tuple(c for c in alert.clusters if c >= len(small_model.encoding.labels))
+    detector.decide(Answer(number=1, from_tick=400, label="worm", clusters=clusters, alert=alert.id))
+    (outcome,) = detector.take(0, arrival(ATTACK[:0], 400))
+    assert outcome.results[0].closed == ()
+    assert alert.id in {a.id for a in detector.book.open_alerts}
+
+
+def test_exemplars_are_kept_of_an_alert_that_is_told_after_another_was_closed(small_model: Model) -> None:
+    detector = new(small_model)
+    told = [e for o in detector.take(0, arrival(ATTACK[:50])) for e in o.events if isinstance(e, AlertEvent)]
+    opened = told[-1]
+    closed = AlertEvent(action="close", alert=msgspec.structs.replace(opened.alert, id="a-other"))
+    detector.exemplars.clear()
+    batch = small_model.encoding.encode(ATTACK[:50])
+    detector._keep_exemplars([closed, opened], batch, detector.linker.judge(batch))
+    assert detector.exemplars.of_alert("a-other") is None
+    kept = detector.exemplars.of_alert(opened.alert.id)
+    assert kept is not None
+    assert np.array_equal(kept[0][0], batch.num[int(opened.alert.last_record.partition(":")[2])])
+
+
 def test_a_decision_of_a_later_record_waits_for_it(small_model: Model) -> None:
     detector = new(small_model)
     detector.decide(RuleChange(id="s-1", from_tick=7, rule=Suppression(id="s-1", reason="test", label="novel")))
@@ -188,5 +223,6 @@ def test_time_passes_without_records(small_model: Model) -> None:
     later = int(ATTACK.time.max()) + 10 * 86_400 * 10**9
     outcome: Any = detector.advance(later, arrival(ATTACK[:0], 400))
     assert {a.closed_by for a in alerts([outcome])} >= {"quiet"}
+    assert outcome.arrival.received == 0.0
     assert (len(outcome.verdicts), len(outcome.batch), outcome.first_tick, outcome.results) == (0, 0, 400, [])
     assert not detector.book.open_alerts
