@@ -100,6 +100,20 @@ def test_counts_have_their_names_and_values() -> None:
     assert (counts["trusted"], counts["matured_total"], counts["clusters_forgotten_total"]) == (0, 0, 0)
 
 
+def test_a_member_is_found_by_its_arrival_number_for_as_long_as_it_can_be_linked_to() -> None:
+    linker = Linker(line_model(), LinkerConfig(referent_window=4))
+    values = [0.25 * k for k in range(50)]
+    linker.process(line(values))
+    (part,) = linker._parts
+    assert part.live.start > 0
+    for tick in range(46, 50):
+        found = part.find(tick)
+        assert found is not None
+        assert found[0].tolist() == [values[tick]]
+    assert part.find(45) is None
+    assert part.find(50) is None
+
+
 # Label events of a snapshot
 
 KNOWN: dict[int, Before] = {5: (0, 0, -1, 4), 6: (kernels.NOVEL_LABEL, kernels.OTHER_SIDE, 2, kernels.ROOT)}
