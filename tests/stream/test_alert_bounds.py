@@ -12,10 +12,11 @@ from alert_rows import Record, rows_of
 
 from netclust.errors import InputError
 from netclust.stream.alert_book import AlertBook
-from netclust.stream.alert_episode import RECORD_IDS, SHOWN
+from netclust.stream.alert_episode import LONGEST_EXAMPLE, RECORD_IDS, SHOWN, note_examples
+from netclust.stream.alert_groups import Place
 from netclust.stream.alert_tallies import KEPT, Budget, Tally
 from netclust.stream.daemon.config import AlertConfig, SuppressConfig
-from netclust.stream.suppression import suppression_of
+from netclust.stream.suppression import SuppressionSet, suppression_of
 
 
 def book() -> AlertBook:
@@ -61,6 +62,42 @@ def test_times_of_records_widen_an_alert_at_either_end_and_unknown_ones_do_not()
     found.take(rows_of([Record(at=at, source="a") for at in (50, 40, None, 60, 45)]))
     (alert,) = found.open_alerts
     assert alert.last_seen - alert.first_seen == 20 * 10**9
+
+
+def test_ports_are_counted_by_records() -> None:
+    found = book()
+    found.take(
+        rows_of([Record(at=k, source="a", destination="v", port=port) for k, port in enumerate([80, 22, 80, 80])])
+    )
+    (alert,) = found.open_alerts
+    assert [(count.value, count.records) for count in alert.ports] == [("80", 3), ("22", 1)]
+
+
+def test_examples_show_values_that_say_something() -> None:
+    alert = book()._made(rows_of([Record(source="a")]), 0, "novel", Place("single", "source", "a"), [])
+    note_examples(alert, "0:7", {"a": 1.5, "b": "x", "c": 0.0, "d": "", "e": None, "f": float("nan"), "g": "\0y" * 900})
+    shown = alert.examples[-1]
+    assert {name: shown[name] for name in ("record", "a", "b")} == {"record": "0:7", "a": 1.5, "b": "x"}
+    assert set(shown) == {"record", "a", "b", "g"}
+    assert len(str(shown["g"])) <= LONGEST_EXAMPLE
+
+
+def test_the_sum_of_the_rate_limit_names_the_first_alerts_up_to_a_bound() -> None:
+    found = AlertBook(AlertConfig(max_per_hour=0), source_names=["wire"])
+    more = RECORD_IDS + 3
+    found.take(rows_of([Record(at=k, source=f"10.0.0.{k}", destination=f"10.1.0.{k}") for k in range(more)]))
+    (total,) = (alert for alert in found.open_alerts if alert.entity == "rate limit")
+    assert total.record_ids == [f"0:{k}" for k in range(min(total.records, RECORD_IDS))]
+    assert len(total.record_ids) == RECORD_IDS
+
+
+def test_a_rule_on_an_attribute_hides_what_has_that_value_alone() -> None:
+    rule = suppression_of(SuppressConfig(reason="test", attribute="service=http=x"), "suppress 1")
+    rules = SuppressionSet([rule])
+    for value, hidden in (("http=x", True), ("http", False), ("", False)):
+        found = rules.hidden("a", "b", 1, 2, "novel", lambda value=value: {"service": value}, 0)
+        assert (found is not None) == hidden
+    assert rules.counts[rule.id] == 1
 
 
 def test_the_budget_of_exact_counting_is_shared_to_its_last_value() -> None:

@@ -174,5 +174,6 @@ def test_a_told_alert_is_told_again_when_it_doubles_ages_worsens_or_is_something
     assert [(e.action, e.alert.update, e.alert.state) for e in events] == [
         ("open", 0, "open"), ("update", 1, "open"), ("close", 2, "closed")
     ]  # fmt: skip
-    assert teller.counters.updated == 1
+    teller.tell("update", alert, 8, events)
+    assert teller.counters.updated == 2
     assert teller.counters.opened == {"novel": {"medium": 1}}

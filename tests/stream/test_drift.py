@@ -55,6 +55,8 @@ def test_link_scores_that_fall_are_told_once_with_the_means() -> None:
     assert (notice.topic, notice.time, notice.facts["what"]) == ("drift", 7, "link_score")
     assert notice.facts["before"] == pytest.approx(50.0, abs=0.2)
     assert notice.facts["after"] == pytest.approx(48.0, abs=0.3)
+    assert notice.facts["records"] % BLOCK_RECORDS == 0
+    assert 0 < notice.facts["records"] <= 50 * BLOCK_RECORDS  # how long ago it changed
     assert "worse" in notice.message
     assert notice.key.startswith("drift:link_score:")
 
@@ -176,6 +178,7 @@ def test_scores_that_never_vary_are_no_drift_and_infinite_ones_no_harm() -> None
         lambda s: s["link_score"].update(pending=[0.0] * BLOCK_RECORDS),
         lambda s: s["link_score"].update(blocks=["x"]),
         lambda s: s["root_rate"].update(seen=-1),
+        lambda s: s["root_rate"].update(seen=1 << 62),
         lambda s: s["root_rate"].update(blocks=[float("nan")], seen=1),
         lambda s: s.pop("root_rate"),
     ],
