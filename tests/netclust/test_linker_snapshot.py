@@ -190,6 +190,12 @@ def test_what_does_not_exist_is_refused_by_its_name_and_that_of_the_file(name, v
         Linker.restore(MODEL, mutated(name, ARRAYS[name].size - 1, value), "a-file")
 
 
+def test_a_trusted_member_that_is_not_normal_is_refused():
+    at = int(np.flatnonzero(ARRAYS["0.window.side"] != kernels.NORMAL_SIDE)[0])
+    with pytest.raises(ModelError, match="^a-file: a trusted member is not normal"):
+        Linker.restore(MODEL, mutated("0.window.trusted", at, 1), "a-file")
+
+
 @pytest.mark.parametrize("name", sorted(ARRAYS))
 def test_an_array_that_is_missing_or_of_another_length_is_named_with_its_file(name):
     with pytest.raises(ModelError, match=r"^a-file: "):
