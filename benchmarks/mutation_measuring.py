@@ -18,7 +18,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 import pytest
-from mutation_processes import Quick, TooLong, compilations, forked, run_pytest
+from mutation_processes import Quick, TooLong, compilations, forget, forked, run_pytest
 
 LONGEST_TEST = 8.0
 """Seconds of computing; a test that takes longer while it is watched, which takes some times longer, is left out."""
@@ -94,6 +94,7 @@ class _Measuring(Quick):
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         self._lines, self._started, self._failed = set(), False, False
         self._left.clear()
+        forget()  # else only the first test that needs something remembered would execute how it is made
         self._began = time.process_time()
         threading.settrace(self._global)
         sys.settrace(self._global)

@@ -17,6 +17,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import _lru_cache_wrapper
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,15 @@ def warm_up() -> int:
         except ImportError:
             continue
     return loaded
+
+
+def forget() -> None:
+    """Clear what functions of netclust remember."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("netclust"):
+            for thing in list(vars(module).values()):
+                if isinstance(thing, _lru_cache_wrapper):
+                    thing.cache_clear()
 
 
 class TooLong(BaseException):

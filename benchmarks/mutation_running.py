@@ -18,14 +18,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import _lru_cache_wrapper, partial
+from functools import partial
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
 from common import ROOT
-from mutation_processes import Quick, TooLong, compilations, forked, run_pytest
+from mutation_processes import Quick, TooLong, compilations, forget, forked, run_pytest
 
 TESTS_SECONDS = 12.0
 """Tests are run against a mutant up to this sum of seconds, as they were measured; a survivor costs as much."""
@@ -163,9 +163,7 @@ def _make_fixtures(items: Iterable[pytest.Item]) -> None:
         for name in known:
             with suppress(Exception, pytest.skip.Exception, pytest.fail.Exception):
                 make(name, known)
-    for thing in gc.get_objects():  # what was remembered on the way, a mutant shall make again
-        if isinstance(thing, _lru_cache_wrapper) and getattr(thing, "__module__", "").startswith("netclust"):
-            thing.cache_clear()
+    forget()  # what was remembered on the way, a mutant shall make again
 
 
 def _functions(files: set[str]) -> dict[tuple[str, str], list[FunctionType]]:

@@ -192,7 +192,7 @@ def test_what_does_not_exist_is_refused_by_its_name_and_that_of_the_file(name, v
 
 def test_a_trusted_member_that_is_not_normal_is_refused():
     at = int(np.flatnonzero(ARRAYS["0.window.side"] != kernels.NORMAL_SIDE)[0])
-    with pytest.raises(ModelError, match="^a-file: a trusted member is not normal"):
+    with pytest.raises(ModelError, match=r"^a-file: a trusted member is not normal"):
         Linker.restore(MODEL, mutated("0.window.trusted", at, 1), "a-file")
 
 
