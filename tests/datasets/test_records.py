@@ -24,6 +24,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from netclust.datasets import records
+from netclust.datasets.layout import Header
 from netclust.datasets.records import OnError, RecordReader, load_kernels, read_table
 from netclust.datasets.simulate import simulate
 from netclust.errors import InputError
@@ -346,6 +347,22 @@ def test_arff_without_data_says_so(file: Path) -> None:
 def test_an_arff_header_that_never_ends_is_refused(file: Path) -> None:
     assert refusal(file, "@relation x\n" + "% blah\n" * 400_000) == ": an ARFF header without @data"
     assert refusal(file, "@relation x\n" + "a" * 5_000_000) == f" line 2: longer than {1 << 20} bytes, not records"
+
+
+@pytest.mark.parametrize("line", [b"% blah", b"@attribute a real", b"\xff" * 99], ids=["comment", "attribute", "noise"])
+def test_an_arff_header_is_refused_at_a_mebibyte_though_more_of_it_comes(line: bytes) -> None:
+    header = Header(KDD, "pipe")
+    header.read(b"@relation x")
+    fits = ((1 << 20) - len(b"@relation x\n")) // (len(line) + 1)
+    for _ in range(fits):
+        assert header.read(line) == (True, None)
+    with pytest.raises(InputError, match=r"^pipe: an ARFF header without @data$"):
+        header.read(line)
+
+
+def test_a_long_arff_header_that_ends_within_a_mebibyte_is_read(file: Path) -> None:
+    row = ",".join(LINES[0].split(",")[:42])
+    assert same_as_oracle(read_table(written(file, "% blah\n" * 149_000 + arff([row])), KDD), row)
 
 
 @pytest.mark.parametrize("between", ["", "\n", "% comment\n \n", "  "])

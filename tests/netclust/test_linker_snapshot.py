@@ -167,6 +167,57 @@ def test_no_number_of_an_array_leads_out_of_range(name, plain_kernels):
                 survive(data)
 
 
+LABELS = len(LINKER.labels)
+EVENTS = 1 + max(event.event for event in LINKER.events)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("0.window.side", 3, "a member has a side that does not exist"),
+        ("0.window.trusted", 2, "a member has a side that does not exist"),
+        ("0.window.truth", LABELS, "a member has a label or a value that does not exist"),
+        ("0.window.code", 4, "a member has a label or a value that does not exist"),
+        ("0.window.label", LABELS, "names labels that it does not have"),
+        ("0.window.label", kernels.NOVEL_LABEL - 1, "names labels that it does not have"),
+        ("0.window.event", EVENTS, "names label events that it does not have"),
+        ("0.window.event", -2, "names label events that it does not have"),
+        ("0.window.slot", -1, "a member names a cluster summary that does not exist"),
+        ("0.window.slot", 7, "a member names a cluster summary that does not exist"),
+        ("0.window.origin", LINKER.tick, "a member has its label from one that does not exist"),
+        ("0.window.origin", kernels.ROOT - 5, "a member has its label from one that does not exist"),
+        ("refs.label", LABELS, "names labels that it does not have"),
+        ("refs.event", EVENTS, "names label events that it does not have"),
+        ("refs.side", 3, "a reference has a side that does not exist"),
+        ("0.cursor", -1, "the cursors are out of range"),
+        ("0.cursor", 2**62, "the cursors are out of range"),
+    ],
+)
+def test_what_does_not_exist_is_refused_by_its_name_and_that_of_the_file(name, value, message):
+    with pytest.raises(ModelError, match=f"^a-file: {message}"):
+        Linker.restore(MODEL, mutated(name, ARRAYS[name].size - 1, value), "a-file")
+
+
+def test_a_trusted_member_that_is_not_normal_is_refused():
+    at = int(np.flatnonzero(ARRAYS["0.window.side"] != kernels.NORMAL_SIDE)[0])
+    with pytest.raises(ModelError, match=r"^a-file: a trusted member is not normal"):
+        Linker.restore(MODEL, mutated("0.window.trusted", at, 1), "a-file")
+
+
+@pytest.mark.parametrize("name", sorted(ARRAYS))
+def test_an_array_that_is_missing_or_of_another_length_is_named_with_its_file(name):
+    with pytest.raises(ModelError, match=r"^a-file: "):
+        Linker.restore(MODEL, container.pack(KIND, {k: v for k, v in ARRAYS.items() if k != name}, HEADER), "a-file")
+    with pytest.raises(ModelError, match=r"^a-file: "):
+        Linker.restore(MODEL, container.pack(KIND, ARRAYS | {name: ARRAYS[name][..., :-1]}, HEADER), "a-file")
+
+
+def test_what_is_no_snapshot_is_refused_with_its_file():
+    for data in (b"", b"x" * 100, container.pack("netclust.other", ARRAYS, HEADER), DATA[:-1]):
+        with pytest.raises(ModelError, match="a-file"):
+            Linker.restore(MODEL, data, "a-file")
+
+
 @examples(few=150, many=10_000)
 @given(
     changes=st.lists(

@@ -181,3 +181,17 @@ def test_a_large_class_costs_its_square() -> None:
     rows = draw_reference(np.zeros(len(batch), np.int32), 40, np.random.default_rng(3), "covering", apart=batch)
     assert len(rows) == 40
     assert rows.max() > POOL  # the pool is drawn from all of it
+
+
+def test_a_balanced_set_goes_by_the_roots_of_sizes_a_proportional_one_by_sizes_and_normal_has_no_other():
+    label = np.repeat([0, 1, 2, -1], [700, 200, 100, 50]).astype(np.int32)
+    normal = np.array([True, False, False])
+    for choice, expected in (("balanced", [31, 17, 12]), ("proportional", [41, 12, 7]), ("normal", [60])):
+        for known in (normal, None) if choice != "normal" else (normal,):
+            rows = draw_reference(label, 60, np.random.default_rng(1), choice, known)
+            assert np.bincount(label[rows]).tolist() == expected
+            assert (np.diff(rows) > 0).all()
+
+
+def test_classes_with_equal_remainders_are_served_in_their_order():
+    assert allocate([10] * 40, 100, balanced=False) == [3] * 20 + [2] * 20

@@ -109,6 +109,8 @@ def test_beyond_the_rate_limit_alerts_are_summed_up_in_one() -> None:
     assert book.counters.suppressed_alerts == {"rate_limit": 10}
     assert book.counters.suppressed_records == {"rate_limit": 10}
     assert len(events) < 6 + 8
+    assert [event.action for event in events if event.alert.id == total.id] == ["open", *["update"] * 3]
+    assert [event.alert.update for event in events if event.alert.id == total.id] == [0, 1, 2, 3]
 
 
 def test_the_rate_limit_ends_after_an_hour_and_what_still_goes_on_is_told() -> None:

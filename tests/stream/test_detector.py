@@ -216,9 +216,9 @@ def test_what_was_held_back_is_not_told_once_the_site_is_known() -> None:
 def test_drift_that_goes_to_and_fro_is_counted_each_time_and_told_once_an_hour() -> None:
     detector = Detector(model(), config())
     hour = 3600 * 10**9
-    for k, minutes in enumerate((0, 10, 59, 61, 70, 130)):
+    for k, minutes in enumerate((0, 0, 10, 59, 60, 70, 120)):
         facts: dict[str, float | int | str | None] = {"what": "root_rate"}
         notice = Notice(topic="drift", time=hour + minutes * 60 * 10**9, key=str(k), message="", facts=facts)
         detector._note_drift([notice])
-    assert detector.counters["drift_root_rate"] == 6
-    assert [notice.key for notice in detector._notices] == ["0", "3", "5"]
+    assert detector.counters["drift_root_rate"] == 7
+    assert [notice.key for notice in detector._notices] == ["0", "4", "6"]

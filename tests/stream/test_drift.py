@@ -55,6 +55,8 @@ def test_link_scores_that_fall_are_told_once_with_the_means() -> None:
     assert (notice.topic, notice.time, notice.facts["what"]) == ("drift", 7, "link_score")
     assert notice.facts["before"] == pytest.approx(50.0, abs=0.2)
     assert notice.facts["after"] == pytest.approx(48.0, abs=0.3)
+    assert notice.facts["records"] % BLOCK_RECORDS == 0
+    assert 0 < notice.facts["records"] <= 50 * BLOCK_RECORDS  # how long ago it changed
     assert "worse" in notice.message
     assert notice.key.startswith("drift:link_score:")
 
@@ -65,6 +67,7 @@ def test_a_root_rate_that_moves_either_way_is_told(rates: tuple[float, float]) -
     watch.observe(stream(200, 1, roots=rates[0]), time=-1)
     told = watch.observe(stream(200, 2, roots=rates[1]), time=-1)
     assert [n.facts["what"] for n in told] == ["root_rate"]
+    assert told[0].message.startswith("More" if rates[1] > rates[0] else "Fewer")
     assert told[0].facts["after"] == pytest.approx(rates[1], rel=0.3)
 
 
@@ -130,6 +133,28 @@ def test_after_a_restart_the_same_is_told(stop_at: int) -> None:
     assert resumed.state() == unbroken.state()
 
 
+def test_what_is_usual_is_taken_from_the_kept_blocks_once_older_ones_were_dropped() -> None:
+    dropped = 2 * KEPT_BLOCKS  # at this count the older half is forgotten, and with it what was usual then
+    unbroken = DriftWatch()
+    unbroken.observe(stream(dropped - 1, 3, roots=0.0), time=-1)
+    usual = unbroken.scores()
+    unbroken.observe(stream(1, 4, roots=0.0), time=-1)
+    kept = unbroken.state()["link_score"]
+    assert (len(kept["blocks"]), kept["seen"]) == (KEPT_BLOCKS, dropped)
+    assert unbroken.scores() != usual
+    resumed = DriftWatch()
+    resumed.restore(json.loads(json.dumps(unbroken.state())))
+    assert resumed.scores() == unbroken.scores()
+    told = 0
+    for block in range(100):  # a slow fall: the block at which it is noticed depends on all that a detector has seen
+        verdicts = stream(1, 100 + block, link=50.0 - block / 100, roots=0.0)
+        notices = unbroken.observe(verdicts, time=-1)
+        assert facts(resumed.observe(verdicts, time=-1)) == facts(notices)
+        assert resumed.scores() == unbroken.scores()
+        told += len(notices)
+    assert told
+
+
 def test_the_state_stays_small() -> None:
     watch = DriftWatch()
     for seed in range(6):
@@ -153,6 +178,7 @@ def test_scores_that_never_vary_are_no_drift_and_infinite_ones_no_harm() -> None
         lambda s: s["link_score"].update(pending=[0.0] * BLOCK_RECORDS),
         lambda s: s["link_score"].update(blocks=["x"]),
         lambda s: s["root_rate"].update(seen=-1),
+        lambda s: s["root_rate"].update(seen=1 << 62),
         lambda s: s["root_rate"].update(blocks=[float("nan")], seen=1),
         lambda s: s.pop("root_rate"),
     ],

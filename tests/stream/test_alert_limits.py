@@ -1,0 +1,179 @@
+"""Cool-down and rate limit by themselves, at their edges; and how records that were held back are counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from netclust.stream import alert_limits
+from netclust.stream.alert_episode import Episode
+from netclust.stream.alert_limits import HOUR, Closed, Limits, count_in
+from netclust.stream.alert_telling import Teller
+from netclust.stream.daemon.config import AlertConfig
+
+COOL = 100
+
+
+def episode(entity: str = "a", **changes: Any) -> Episode:
+    given: dict[str, Any] = {
+        "id": entity, "kind": "novel", "label": "novel", "source": "x", "first_record": "0:1", "entity": entity,
+        "entity_kind": "source", "severity_score": 50,
+    }  # fmt: skip
+    return Episode(**{**given, **changes})
+
+
+def test_the_same_cools_down_until_its_time_and_no_longer() -> None:
+    limits = Limits(COOL, 5)
+    assert limits.cooling_until(episode(), 0) is None
+    limits.remember(episode(), 1000)
+    assert limits.cooling_until(episode(), 1000) == 1000 + COOL
+    assert limits.cooling_until(episode(), 999 + COOL) == 1000 + COOL
+    assert limits.cooling_until(episode(), 1000 + COOL) is None
+
+
+@pytest.mark.parametrize(
+    "other", [{"kind": "known_attack"}, {"label": "smurf"}, {"entity_kind": "destination"}, {"entity": "b"}]
+)
+def test_something_else_does_not_cool_down(other: dict[str, Any]) -> None:
+    limits = Limits(COOL, 5)
+    limits.remember(episode(), 1000)
+    assert limits.cooling_until(episode(**other), 1001) is None
+
+
+def test_a_worse_one_is_not_held_back_and_an_equal_or_lesser_one_is() -> None:
+    limits = Limits(COOL, 5)
+    limits.remember(episode(severity_score=50), 1000)
+    assert limits.cooling_until(episode(severity_score=99), 1001) is None
+    assert limits.cooling_until(episode(severity_score=50), 1001) is not None
+    assert limits.cooling_until(episode(severity_score=1), 1001) is not None
+
+
+def test_the_first_record_of_a_flood_cools_down_with_its_victim() -> None:
+    limits = Limits(COOL, 5)
+    limits.remember(episode("v", entity_kind="destination"), 1000)
+    assert limits.cooling_until(episode("new", victim="v"), 1001) == 1000 + COOL
+    assert limits.cooling_until(episode("new", victim="w"), 1001) is None
+    limits.remember(episode("new"), 1050)
+    assert limits.cooling_until(episode("new", victim="v"), 1060) == 1050 + COOL  # the later of both
+
+
+def test_the_last_one_that_closed_counts_and_old_ones_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = Limits(COOL, 5)
+    limits.remember(episode("a"), 1000)
+    limits.remember(episode("b"), 1010)
+    limits.remember(episode("a"), 1020)
+    assert [(c.entity, c.clock) for c in limits.closed] == [("b", 1010), ("a", 1020)]
+    limits.remember(episode("c"), 1010 + COOL)
+    assert [c.entity for c in limits.closed] == ["a", "c"]
+    monkeypatch.setattr(alert_limits, "REMEMBERED", 2)
+    limits.remember(episode("d"), 1010 + COOL)
+    assert [c.entity for c in limits.closed] == ["c", "d"]
+
+
+def test_an_hour_has_room_for_so_many() -> None:
+    limits = Limits(COOL, 2)
+    for now in (0, 10):
+        assert limits.has_room(now)
+        limits.opened(now)
+    assert not limits.has_room(10)
+    assert not limits.has_room(HOUR - 1)
+    assert limits.has_room(HOUR)
+    limits.opened(HOUR)
+    assert not limits.has_room(HOUR + 9)
+    assert limits.has_room(HOUR + 10)
+
+
+def test_a_clock_that_goes_back_takes_all_that_was_with_it() -> None:
+    limits = Limits(COOL, 1)
+    limits.opened(5000)
+    limits.remember(episode(), 5000)
+    limits.set_back(1000)
+    assert not limits.has_room(1000 + HOUR - 1)
+    assert limits.has_room(1000 + HOUR)
+    assert limits.cooling_until(episode(), 1000) == 1000 + COOL
+
+
+def test_limits_come_back_from_a_checkpoint() -> None:
+    limits, again = Limits(COOL, 2), Limits(COOL, 2)
+    limits.remember(episode("a"), 1000)
+    limits.opened(1000)
+    again.restore(limits.closed, limits.openings)
+    assert again.closed == limits.closed == [Closed("novel", "novel", "source", "a", 1000, 1)]
+    assert list(again.openings) == [1000]
+
+
+def test_counts_begin_at_nothing() -> None:
+    counts: dict[str, int] = {}
+    for by in (2, 3):
+        count_in(counts, "x", by)
+    assert counts == {"x": 5}
+
+
+# Telling
+
+
+@pytest.fixture
+def teller() -> Teller:
+    teller = Teller(AlertConfig(min_records=3, max_per_hour=1))
+    teller.now = 1000
+    return teller
+
+
+@pytest.mark.parametrize("held", ["cooldown", "rate_limit"])
+def test_records_that_were_held_back_are_counted_once(teller: Teller, held: Any) -> None:
+    alert = episode(records=7, held=held, held_from=2)
+    teller.settle(alert)
+    teller.settle(alert)
+    assert teller.counters.suppressed_records == {held: 5}
+    alert.records = 9
+    teller.end(alert, "quiet", 1000, [])
+    assert teller.counters.suppressed_records == {held: 7}
+    assert teller.counters.closed == {}
+
+
+@pytest.mark.parametrize("held", ["min_records", "severity"])
+def test_what_was_never_told_is_counted_at_its_end(teller: Teller, held: Any) -> None:
+    alert = episode(records=7, held=held, held_from=2)
+    teller.settle(alert)
+    assert teller.counters.suppressed_records == {}
+    teller.end(alert, "quiet", 1000, [])
+    assert (teller.counters.suppressed_alerts, teller.counters.suppressed_records) == ({held: 1}, {held: 5})
+
+
+def test_reasons_to_hold_an_alert_back_have_their_order(teller: Teller) -> None:
+    assert teller.held(episode(records=2), None) == "min_records"
+    assert teller.held(episode(records=3), None) == ""
+    assert teller.held(episode(records=3), 5) == "cooldown"
+    teller.limits.opened(1000)
+    assert teller.held(episode(records=3), None) == "rate_limit"
+    teller.configure(AlertConfig(min_records=3, max_per_hour=1, min_severity="critical"))
+    assert teller.held(episode(records=3, severity_score=1), None) == "severity"
+
+
+def test_a_told_alert_is_told_again_when_it_doubles_ages_worsens_or_is_something_else(teller: Teller) -> None:
+    teller.update = 50
+    alert = episode(records=4)
+    events: list[Any] = []
+    teller.tell("open", alert, 4, events)
+    assert (alert.told, alert.update, alert.told_records, alert.told_clock) == (True, 0, 4, 1000)
+    assert not teller.worth_telling(alert, 7)
+    assert teller.worth_telling(alert, 8)
+    teller.now = 1049
+    assert not teller.worth_telling(alert, 7)
+    teller.now = 1050
+    assert teller.worth_telling(alert, 7)
+    teller.now = 1000
+    alert.severity_score = 99
+    assert teller.worth_telling(alert, 7)
+    alert.severity_score = 50
+    alert.label = "smurf"
+    assert teller.worth_telling(alert, 7)
+    teller.tell("update", alert, 8, events)
+    teller.tell("close", alert, 8, events, "quiet")
+    assert [(e.action, e.alert.update, e.alert.state) for e in events] == [
+        ("open", 0, "open"), ("update", 1, "open"), ("close", 2, "closed")
+    ]  # fmt: skip
+    teller.tell("update", alert, 8, events)
+    assert teller.counters.updated == 2
+    assert teller.counters.opened == {"novel": {"medium": 1}}
