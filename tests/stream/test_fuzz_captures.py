@@ -6,13 +6,14 @@ import importlib.util
 import json
 import random
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from capture_spoiling import SPOIL, load_samples, spoiled_capture
 
-pytestmark = pytest.mark.system
+pytestmark = pytest.mark.peers
 
 ROOT = Path(__file__).resolve().parents[2]
 INPUTS = 1500  # many more in the long run, below
@@ -20,15 +21,15 @@ SEED = 20_000
 
 
 @pytest.fixture(scope="module")
-def script() -> ModuleType:
+def script() -> Iterator[ModuleType]:
     spec = importlib.util.spec_from_file_location("fuzz_captures", ROOT / "benchmarks" / "fuzz_captures.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     path = list(sys.path)
     spec.loader.exec_module(module)
+    yield module
     sys.path[:] = path
-    return module
 
 
 def test_a_spoiled_capture_breaks_a_promise(script: ModuleType, data_folder: Path) -> None:

@@ -94,7 +94,7 @@ def test_live_records_differ_from_those_of_a_dump(link: Link, simulated: Path, t
     assert sorted(map(str, found)) == sorted(map(str, expected))
 
 
-def _wait_for(condition: object, seconds: float = 60) -> None:
+def _wait_for(condition: object, seconds: float = 180) -> None:
     deadline = time.monotonic() + seconds
     while not condition():  # type: ignore[operator]
         if time.monotonic() > deadline:
