@@ -59,10 +59,9 @@ class KernelCache(_Cache):
         # Parts have no place of their own in memory: what they raise with is found through the kernel.
         for environment in data._find_referenced_environments():
             data.codegen.set_env(environment.env_name, environment)
-        if self._folder is None:
+        # Without optimisation (NUMBA_OPT=0) code may hold addresses of this process, so each compiles its own.
+        if self._folder is None or data.lifted or data.library.has_dynamic_globals:
             return
-        if data.lifted or data.library.has_dynamic_globals:
-            raise ValueError(f"{self.name} cannot be kept: it has lifted code or addresses of this process")
         path = self._path(sig)
         temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:16]}.tmp")
         try:
@@ -92,12 +91,14 @@ class KernelCache(_Cache):
             content = path.read_bytes()
         except OSError:
             return None
-        written_for, reduced = pickle.loads(content)  # noqa: S301 (the folder is ours alone)
-        if written_for != str(sig):
+        try:
+            written_for, reduced = pickle.loads(content)  # noqa: S301 (the folder is ours alone)
+            found = CompileResult._rebuild(target_context, *reduced) if written_for == str(sig) else None
+        except Exception:  # cut short by a power failure, or damaged: it is compiled and written again
             return None
         with contextlib.suppress(OSError):
             os.utime(path)  # what is used stays
-        return CompileResult._rebuild(target_context, *reduced)
+        return found
 
     def _path(self, sig: Any) -> Path:
         if self._folder is None:

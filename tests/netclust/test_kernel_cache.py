@@ -150,3 +150,23 @@ def test_a_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest
     assert cache_folder.objection(tmp_path / "kernels") is None
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     assert "belongs to another user" in str(cache_folder.objection(tmp_path / "kernels"))
+
+
+@pytest.mark.parametrize("left", [b"", b"\x80\x05", b"no pickle"])
+def test_a_file_that_a_power_failure_cut_short_is_compiled_again(tmp_path: Path, left: bytes) -> None:
+    place = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    assert run(place).returncode == 0
+    files = sorted(tmp_path.rglob("*.kernel"))
+    whole = files[0].stat().st_size
+    for file in files:
+        file.write_bytes(left)
+    again = run(place)
+    assert (again.returncode, again.stderr) == (0, "")
+    assert again.stdout.split()[1] == "1"
+    assert sorted(tmp_path.rglob("*.kernel")) == files
+    assert files[0].stat().st_size == pytest.approx(whole, rel=0.1)
+
+
+def test_numba_without_optimisation_works(tmp_path: Path) -> None:
+    ran = run({"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_OPT": "0"})
+    assert (ran.returncode, ran.stdout.split()[1]) == (0, "1"), ran.stderr
