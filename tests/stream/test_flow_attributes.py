@@ -27,6 +27,7 @@ from exchanges import (
 from netclust.errors import InputError, ModelError
 from netclust.kernels import decode
 from netclust.kernels import tcp as tcp_states
+from netclust.stream.conn_attributes import failed_states
 from netclust.stream.connections import (
     addresses,
     conn_states,
@@ -226,6 +227,12 @@ def test_states_without_tcp_follow_from_who_has_sent() -> None:
     records["flow"]["resp_state"][[1, 3]] = established
     names = [tcp_states.FLAG_NAMES[state] for state in conn_states(records)]
     assert names == ["OTH", "SHR", "S0", "SF"]
+
+
+def test_connections_that_came_to_nothing_are_those_without_an_answer_or_refused() -> None:
+    failed = failed_states(np.arange(len(tcp_states.FLAG_NAMES)))
+    named = {name for name, one in zip(tcp_states.FLAG_NAMES, failed.tolist(), strict=True) if one}
+    assert named == {"S0", "REJ", "RSTOS0", "RSTRH", "SH", "SHR"}
 
 
 # Addresses and context

@@ -47,6 +47,16 @@ def test_active_rules_are_bounded_and_those_that_are_over_do_not_count(
     assert [row.label for row in store.suppressions()] == ["c", "d"]
 
 
+def test_a_rule_is_active_until_its_end_or_its_removal(store: Store) -> None:
+    row = store.add_suppression(Rule(label="a"), reason="test", by="eve", until=START + DAY)
+    assert [row.active(START + DAY - 1), row.active(START + DAY)] == [True, False]
+    removed = store.remove_suppression(row.id, by="eve")
+    assert not removed.active(START)
+    forever = store.add_suppression(Rule(label="b"), reason="test", by="eve")
+    assert forever.active(START + 1000 * DAY)
+    assert not store.remove_suppression(forever.id, by="eve").active(START)
+
+
 def test_waiting_labels_are_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_feedback, "MAX_PENDING", 2)
     for record in ("0:1", "0:2"):
