@@ -125,6 +125,9 @@ def test_one_packet_has_no_spread_no_gap_and_is_a_rate_over_a_second() -> None:
     assert (found["gap_mean_ms"], found["gap_std_ms"], found["gap_max_ms"], found["orig_size_std"]) == (0, 0, 0, 0)
     assert (found["packet_rate"], found["byte_rate"], found["duration_ms"]) == (1, 28, 0)
     assert (found["orig_share"], found["resp_size_mean"]) == (0.5, 0)
+    assert found["orig_size_mean"] == 28
+    answered = row(records_of([udp(0, data=b"12"), udp(1, back=True, data=b"3456")]))
+    assert (answered["orig_size_mean"], answered["resp_size_mean"]) == (30, 32)
 
 
 def test_a_packet_to_its_own_sender_is_land_where_there_are_ports_alone() -> None:
