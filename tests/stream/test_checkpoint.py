@@ -88,6 +88,12 @@ def test_a_large_window_comes_back_from_base_and_changes_as_it_was(tmp_path: Pat
     assert sum(base == 0 for _, base in sizes) >= 10
 
 
+def test_a_folder_that_is_not_there_holds_no_checkpoint(tmp_path: Path) -> None:
+    store = CheckpointStore(tmp_path / "missing")
+    assert store.load() is None
+    assert store.refused == []
+
+
 def test_a_base_serves_until_half_of_the_window_is_new(tmp_path: Path, small_model: Model) -> None:
     linker = Linker(small_model, LinkerConfig(referent_window=400))
     linker.process(small_model.reference[:200])
