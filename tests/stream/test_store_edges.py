@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +12,9 @@ from store_cases import DAY, SECOND, START, Clock, alert, told
 
 from netclust.errors import InputError
 from netclust.stream import store_feedback
+from netclust.stream.alert_events import AttributeNote
 from netclust.stream.store import SEEN_SECONDS, Store
-from netclust.stream.store_rows import redaction
+from netclust.stream.store_rows import finite, redaction
 from netclust.stream.store_words import Rule
 
 
@@ -106,3 +109,20 @@ def test_a_daemon_seems_to_run_for_a_while_after_it_has_shown_itself(store: Stor
     assert store.daemon() == {"pid": 7, "running": True, "time": START}
     store.heartbeat(running=False)
     assert store.daemon() is None
+
+
+def test_numbers_that_json_cannot_say_are_cut_wherever_they_stand() -> None:
+    def note(contribution: float) -> AttributeNote:
+        return AttributeNote(name="x", contribution=contribution, value=1.0, normal=None)
+
+    odd = finite(alert(attributes=[note(math.inf)], parts=[note(-math.inf), note(math.nan)], top_score=math.inf))
+    most = sys.float_info.max
+    assert [odd.top_score, *(each.contribution for each in (*odd.attributes, *odd.parts))] == [most, most, -most, 0.0]
+    plain = alert(attributes=[note(1.0)], parts=[note(2.0)])
+    assert finite(plain) is plain
+
+
+def test_context_that_people_look_for_survives_redaction() -> None:
+    names = ("uid", "start", "end", "vlan", "part", "source", "source_port", "destination", "destination_port")
+    seen: dict[str, float | str | None] = dict.fromkeys(names, "x")
+    assert redaction([])(alert(example=seen)).example == seen
