@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from alert_rows import SECOND, START, Record, rows_of
 
 from netclust.stream import alert_limits
+from netclust.stream.alert_book import AlertBook
 from netclust.stream.alert_episode import Episode
 from netclust.stream.alert_limits import HOUR, Closed, Limits, count_in
 from netclust.stream.alert_telling import Teller
@@ -177,3 +179,19 @@ def test_a_told_alert_is_told_again_when_it_doubles_ages_worsens_or_is_something
     teller.tell("update", alert, 8, events)
     assert teller.counters.updated == 2
     assert teller.counters.opened == {"novel": {"medium": 1}}
+
+
+def test_an_alert_that_has_grown_is_told_once_its_time_has_passed_though_nothing_more_comes() -> None:
+    book = AlertBook(AlertConfig(update_seconds=60, quiet_seconds=1e5, max_open=10), source_names=["wire"])
+    events = book.take(rows_of([Record(at=k, source="10.0.0.1", destination="10.0.0.2") for k in range(2)]))
+    told = max(event.alert.records for event in events)
+    events = book.take(rows_of([Record(at=2, source="10.0.0.1", destination="10.0.0.2")], first=2))
+    assert told == 2
+    assert events == []
+    opened = START + 1 * SECOND
+    assert book.advance(opened + 59 * SECOND) == []
+    assert book.tell_grown() == []
+    book.advance(opened + 60 * SECOND)
+    (event,) = book.tell_grown()
+    assert (event.action, event.alert.records) == ("update", 3)
+    assert book.tell_grown() == []

@@ -88,6 +88,26 @@ def test_a_large_window_comes_back_from_base_and_changes_as_it_was(tmp_path: Pat
     assert sum(base == 0 for _, base in sizes) >= 10
 
 
+def test_a_folder_that_is_not_there_holds_no_checkpoint(tmp_path: Path) -> None:
+    store = CheckpointStore(tmp_path / "missing")
+    assert store.load() is None
+    assert store.refused == []
+
+
+def test_a_base_serves_until_half_of_the_window_is_new(tmp_path: Path, small_model: Model) -> None:
+    linker = Linker(small_model, LinkerConfig(referent_window=400))
+    linker.process(small_model.reference[:200])
+    store = CheckpointStore(tmp_path, small_window=100)
+    model = small_model.fingerprint
+    assert store.since(200, 400, model) is None
+    store.write(cut("with base", linker))
+    assert [store.since(tick, 400, model) for tick in (200, 400, 401)] == [200, 200, None]
+    assert store.since(300, 100, model) is None  # small enough to be written whole
+    assert store.since(300, 101, model) is None
+    assert store.since(250, 101, model) == 200
+    assert store.since(300, 400, "another") is None
+
+
 def test_a_corrupt_base_takes_its_checkpoints_with_it(tmp_path: Path, small_model: Model) -> None:
     linker = Linker(small_model, LinkerConfig(referent_window=400))
     linker.process(small_model.reference[:200])

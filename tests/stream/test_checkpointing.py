@@ -52,6 +52,13 @@ class Bench:
         self.store = CheckpointStore(folder)
         self.cuts = 0
         self.marks: list[tuple[str, Any]] = []
+        write = self.store.write
+
+        def takes_half_a_second(cut: Cut) -> Any:
+            self.now += 0.5
+            return write(cut)
+
+        monkeypatch.setattr(self.store, "write", takes_half_a_second)
         self.pointer = Checkpointer(
             self.store, self.inbox, self.telemetry, Log("json", "debug", self.output), seconds=EVERY
         )
@@ -112,6 +119,7 @@ def test_a_checkpoint_is_cut_when_it_is_time_and_every_source_is_at_rest(bench: 
     assert bench.total("ok") == 1
     assert bench.telemetry.value("checkpoint_pause_seconds") == 0.25
     assert bench.telemetry.value("checkpoint_bytes") == found.path.stat().st_size
+    assert bench.telemetry.value("checkpoint_seconds") == 0.5
     assert bench.held() == [False, False]
     assert bench.progress() == 0  # the next one in its time
     bench.now += EVERY
@@ -224,6 +232,7 @@ def test_a_disk_that_refuses_is_a_failure_and_the_thread_lives_on(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: Cut) -> Any:
+        bench.now += 2.0
         raise ValueError
 
     with monkeypatch.context() as patch:
@@ -234,6 +243,7 @@ def test_a_disk_that_refuses_is_a_failure_and_the_thread_lives_on(
         bench.written()
     assert (bench.pointer.failures, bench.total("failed")) == (1, 1)
     assert bench.logged()[-1]["why"] == "ValueError"
+    assert bench.telemetry.value("checkpoint_seconds") == 2.0
     assert bench.telemetry.value("checkpoint_pause_seconds") == 0.25
     bench.now += EVERY
     assert bench.progress() == 1

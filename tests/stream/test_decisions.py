@@ -297,6 +297,13 @@ def test_a_model_that_is_not_kept_is_refused_once(desk: Desk, asked: dict[str, A
     assert len(desk.logged("error")) == 1
 
 
+@pytest.mark.parametrize("asked", [{"fingerprint": "beef"}, {}, ["beef"], "beef"])
+def test_what_is_no_request_for_a_model_is_passed_over(desk: Desk, asked: Any) -> None:
+    desk.store.set_meta(ROLLBACK, asked)
+    assert desk.poll() == []
+    assert desk.logged("error") == []
+
+
 # What came of it
 
 

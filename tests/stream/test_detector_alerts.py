@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from netclust.datasets.simulate import HELD_BACK, simulate
-from netclust.errors import ModelError
+from netclust.errors import InputError, ModelError
 from netclust.model import Model
 from netclust.stream.alert_events import Alert, AlertEvent, Notice
 from netclust.stream.answers import Answer
@@ -213,6 +213,34 @@ def test_the_state_is_json_and_what_is_not_is_refused_by_its_name(small_model: M
     for spoilt in ({**facts, "pins": "many"}, {**facts, "more": 1}, {k: v for k, v in facts.items() if k != "book"}):
         with pytest.raises(ModelError, match=r"^here: "):
             new(small_model).restore(spoilt, arrays, "here")
+
+
+def test_a_site_that_cannot_be_learned_is_told_and_tried_again(
+    small_model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> Model:
+        raise InputError("hardly anything but attacks")
+
+    detector = new(small_model, "references = 50\n", warmup=200)
+    calm = simulate(400, seed=2, day=1, attacks=()).table()
+    with monkeypatch.context() as patch:
+        patch.setattr("netclust.stream.warm_up.adapt", refuse)
+        outcomes = detector.take(0, arrival(calm[:200]))
+    (notice,) = [e for o in outcomes for e in o.events if isinstance(e, Notice)]
+    assert (notice.topic, notice.key) == ("warmup", "warmup-failed:200")
+    assert "hardly anything but attacks" in notice.message
+    assert notice.time == int(calm.time[:200].max())
+    assert (detector.warming, detector.generation) == (True, 0)
+    outcomes = detector.take(0, arrival(calm[200:], 200))
+    assert [e.key for o in outcomes for e in o.events if isinstance(e, Notice)] == ["warmup:1:400"]
+    assert not detector.warming
+
+
+def test_values_of_context_are_shown_and_matched_as_text(small_model: Model) -> None:
+    hide = '[[suppress]]\nreason = "scanner"\nattribute = "user=eve"\n'
+    for user, hidden in (("eve", True), ("ada", False)):
+        detector = new(small_model, hide)
+        assert (alerts(detector.take(0, arrival(ATTACK[:100], context={**CONTEXT, "user": user}))) == []) == hidden
 
 
 def test_time_passes_without_records(small_model: Model) -> None:

@@ -27,6 +27,7 @@ from exchanges import (
 from netclust.errors import InputError, ModelError
 from netclust.kernels import decode
 from netclust.kernels import tcp as tcp_states
+from netclust.stream.conn_attributes import failed_states
 from netclust.stream.connections import (
     addresses,
     conn_states,
@@ -124,6 +125,9 @@ def test_one_packet_has_no_spread_no_gap_and_is_a_rate_over_a_second() -> None:
     assert (found["gap_mean_ms"], found["gap_std_ms"], found["gap_max_ms"], found["orig_size_std"]) == (0, 0, 0, 0)
     assert (found["packet_rate"], found["byte_rate"], found["duration_ms"]) == (1, 28, 0)
     assert (found["orig_share"], found["resp_size_mean"]) == (0.5, 0)
+    assert found["orig_size_mean"] == 28
+    answered = row(records_of([udp(0, data=b"12"), udp(1, back=True, data=b"3456")]))
+    assert (answered["orig_size_mean"], answered["resp_size_mean"]) == (30, 32)
 
 
 def test_a_packet_to_its_own_sender_is_land_where_there_are_ports_alone() -> None:
@@ -226,6 +230,12 @@ def test_states_without_tcp_follow_from_who_has_sent() -> None:
     records["flow"]["resp_state"][[1, 3]] = established
     names = [tcp_states.FLAG_NAMES[state] for state in conn_states(records)]
     assert names == ["OTH", "SHR", "S0", "SF"]
+
+
+def test_connections_that_came_to_nothing_are_those_without_an_answer_or_refused() -> None:
+    failed = failed_states(np.arange(len(tcp_states.FLAG_NAMES)))
+    named = {name for name, one in zip(tcp_states.FLAG_NAMES, failed.tolist(), strict=True) if one}
+    assert named == {"S0", "REJ", "RSTOS0", "RSTRH", "SH", "SHR"}
 
 
 # Addresses and context

@@ -174,6 +174,12 @@ def test_another_configured_model_takes_over_and_the_site_is_learned_again(site:
     assert [level for level, _ in site.logged()] == ["warning", "info"]
 
 
+def test_a_detector_that_begins_again_beside_a_socket_does_not_wait(site: Site) -> None:
+    site.linker = None
+    assert site.resume(config([("a", "records", "tcp://127.0.0.1:9")]))._patient is False
+    assert site.resume()._patient is True
+
+
 @pytest.mark.parametrize("lost", ["linker", "facts", "model", "arrays"])
 def test_a_part_that_cannot_be_used_is_named_and_the_detector_begins_anew(site: Site, lost: str) -> None:
     if lost == "linker":

@@ -38,3 +38,13 @@ def test_after_a_clean_end_a_source_that_cannot_be_replayed_stands_where_it_stoo
     state = state_of(source(replayable=False), {"sources": {"a": {"seq": 12}}, "clean": True}, {})
     assert state is not None
     assert state.facts == {"seq": 12}
+
+
+def test_after_an_unclean_end_the_records_of_a_source_that_cannot_be_replayed_have_numbers_of_their_own() -> None:
+    for seq in (12, (1 << 32) + 5):
+        state = state_of(source(replayable=False), {"sources": {"a": {"seq": seq}}, "clean": False}, {})
+        assert state is not None
+        assert state.facts == {"seq": ((seq >> 32) + 1) << 32}
+    state = state_of(source(), {"sources": {"a": {"seq": 12}}, "clean": False}, {})
+    assert state is not None
+    assert state.facts == {"seq": 12}
