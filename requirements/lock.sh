@@ -16,16 +16,16 @@ pin() { # NAME OPTION ...
   # shellcheck disable=SC2086
   $compile --generate-hashes --constraint "$all" --no-annotate "$@" --output-file "requirements/$name.txt" --upgrade
 }
-tested="--extra cluster --extra offline --extra parquet --extra plot --extra sklearn --extra zstd --group test"
+tested="--extra cluster --extra offline --extra parquet --extra plot --extra river --extra sklearn --extra zstd --group test"
 pin runtime
 # shellcheck disable=SC2086
 pin test $tested
 # shellcheck disable=SC2086
 pin system $tested --group system
 # shellcheck disable=SC2086
-pin peers $tested --extra bench --extra live-portable --extra river
+pin peers $tested --extra bench --extra live-portable
 # shellcheck disable=SC2086
-pin lint $tested --extra bench --extra live-portable --extra river --group system --group lint
+pin lint $tested --extra bench --extra live-portable --group system --group lint
 pin docs --extra docs --extra plot
 pin container --extra cluster --extra river
 

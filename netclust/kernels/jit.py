@@ -66,7 +66,7 @@ class _Typed(CPUDispatcher):
         """Return how a call is typed, if it is allowed."""
         template = super().get_call_template(args, kws)
         caller = ConfigStack().top_or_none()
-        if caller is not None and caller.nrt == self._borrows and self._gives_arrays(template[3]):
+        if caller is not None and caller.nrt == self._borrows and self._gives_arrays(self.nopython_signatures):
             raise TypeError(
                 f"{self.py_func.__name__} returns arrays, so its callers must borrow them if and only if it does"
             )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from netclust.batch import Batch
 from netclust.errors import InputError
-from netclust.kernels.cover import cover
+from netclust.kernels.cover import cover, make_room
 from netclust.kernels.score import columns
 from netclust.reference import POOL, Choice, allocate, covering, draw_reference
 from netclust.similarity import in_units
@@ -146,7 +146,8 @@ def test_the_kernel_differs_from_its_numpy_twin(seed: int, n: int, values: int, 
     k, first = data.draw(st.integers(1, n)), data.draw(st.integers(0, n - 1))
     chance = np.random.default_rng(seed).random(k)
     out = np.empty(k, np.int64)
-    cover(batch.num, batch.code, columns(batch.num), columns(batch.code), first, chance, out)
+    room = make_room(n, batch.num.shape[1], batch.code.shape[1])
+    cover(batch.num, batch.code, columns(batch.num), columns(batch.code), first, chance, room, out)
     assert out.tolist() == cover_twin(batch, first, chance)
     assert len(set(out.tolist())) == k
 

@@ -17,7 +17,7 @@ from netclust.datasets.simulate import simulate
 from netclust.errors import InputError
 from netclust.kernels import boxes
 from netclust.kernels import link as kernels
-from netclust.kernels.jit import kernel
+from netclust.kernels.jit import borrowing, kernel
 from netclust.linker import Linker, LinkerConfig
 from netclust.models.network import train_network
 from netclust.models.shipped import load_shipped
@@ -107,7 +107,7 @@ def test_any_stream_with_any_feedback_gives_the_same(seed, config):
     assert len(NAMES) == len(full.labels)
 
 
-@kernel
+@borrowing(kernel)
 def bounds_and_scores(ix, hunt, scorer, num, code, out):
     """out: of every record and member, its score, the exact bounds of leaf and node, and whether units let it pass."""
     matches, steps, query, at = hunt.matches, hunt.steps, hunt.query, 0
