@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import pickle
 import pkgutil
 import resource
 import select
@@ -14,7 +15,6 @@ import signal
 import sys
 import time
 import traceback
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import _lru_cache_wrapper
@@ -42,21 +42,22 @@ _MEMORY = 6 << 30  # a mutant may allocate without end
 
 
 def warm_up() -> int:
-    """Import the kernels and load all that the cache has of them; how many that were."""
+    """Import the kernels and load all that the cache has of them; return how many that were."""
     import netclust.kernels
+    from netclust.kernels.digests import digest
+    from netclust.kernels.jit import CACHE_FOLDER, Kernel
 
     loaded = 0
     for found in pkgutil.iter_modules(netclust.kernels.__path__, "netclust.kernels."):
         module = importlib.import_module(found.name)
-        for dispatcher in vars(module).values():
-            kept = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-            if kept is None or getattr(dispatcher, "__module__", "") != found.name:
+        for kernel in vars(module).values():
+            if CACHE_FOLDER is None or not isinstance(kernel, Kernel) or kernel.__module__ != found.name:
                 continue
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                for signature, *_ in kept._load_index():
-                    dispatcher.compile(signature)
-                    loaded += 1
+            name = f"{kernel.__module__}.{kernel.__qualname__}-{digest(kernel)[:20]}-*"
+            for path in CACHE_FOLDER.glob(name):
+                signature, _ = pickle.loads(path.read_bytes())  # noqa: S301 (our own kernel cache)
+                kernel.compile(signature)
+                loaded += 1
     for name in (
         "hypothesis",
         "numpy.random",

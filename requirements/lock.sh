@@ -21,7 +21,7 @@ pin runtime
 # shellcheck disable=SC2086
 pin test $tested
 # shellcheck disable=SC2086
-pin system $tested --group system
+pin system $tested --extra live-portable --group system
 # shellcheck disable=SC2086
 pin peers $tested --extra bench --extra live-portable
 # shellcheck disable=SC2086

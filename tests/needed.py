@@ -27,7 +27,7 @@ _PACKAGES = {
 # From a module to the target of the Makefile that installs it, where that is not `make test`.
 _TARGETS = {
     "axe_playwright_python": "test-system", "dpkt": "test-peers", "matplotlib": "test", "nfstream": "test-peers",
-    "playwright": "test-system", "pysad": "test-peers", "scapy": "test-peers",
+    "playwright": "test-system", "pysad": "test-peers", "scapy": "test-system",
     "schemathesis": "test-system",
 }  # fmt: skip
 _NO_WHEEL = {"bytewax": "Python 3.13 and newer have none", "nfstream": "its library is not built for this system"}

@@ -65,7 +65,7 @@ class KernelCache(_Cache):
         path = self._path(sig)
         temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:16]}.tmp")
         try:
-            temporary.write_bytes(dumps((str(sig), data._reduce())))
+            temporary.write_bytes(dumps((sig, data._reduce())))
             temporary.replace(path)
         except OSError:  # a full disk: this process has its kernel all the same
             with contextlib.suppress(OSError):
@@ -93,7 +93,7 @@ class KernelCache(_Cache):
             return None
         try:
             written_for, reduced = pickle.loads(content)  # noqa: S301 (the folder is ours alone)
-            found = CompileResult._rebuild(target_context, *reduced) if written_for == str(sig) else None
+            found = CompileResult._rebuild(target_context, *reduced) if str(written_for) == str(sig) else None
         except Exception:  # cut short by a power failure, or damaged: it is compiled and written again
             return None
         with contextlib.suppress(OSError):

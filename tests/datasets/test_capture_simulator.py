@@ -124,6 +124,7 @@ def test_a_frame_has_a_wrong_length_or_checksum(made: Made) -> None:
             assert struct.unpack_from(">H", body, 4)[0] == size
 
 
+@pytest.mark.peers
 def test_scapy_rebuilds_a_packet_to_other_bytes(made: Made) -> None:
     need_module("scapy")
     from scapy.layers.inet import ICMP, IP, TCP, UDP

@@ -26,7 +26,11 @@ from netclust.stream.flow_table import FlowTimeouts
 
 pytestmark = pytest.mark.peers
 
-need_module("nfstream")
+
+@pytest.fixture(autouse=True)
+def _is_here() -> None:
+    need_module("nfstream")
+
 
 IDLE, ACTIVE = 60, 300
 MATCHED = FlowTimeouts(idle=IDLE, active=ACTIVE, attempt=1e9, close=1e9, step=1e9)

@@ -80,6 +80,7 @@ def test_real_captures_change_when_they_are_rewritten(data_folder: Path, tmp_pat
         assert packets(CaptureFile(tmp_path / form)) == before
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("form", FORMATS)
 def test_others_cannot_read_what_is_written(tmp_path: Path, form: Any) -> None:
     utils = need_module("scapy.utils")
