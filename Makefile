@@ -11,7 +11,7 @@ PEERS   = $(VENV)/.peers
 LINT    = $(VENV)/.lint
 DOCS    = $(VENV)/.docs
 
-.PHONY: demo console demo-nsl-kdd test test-system test-peers test-docs test-long check docs format bench captures models \
+.PHONY: demo console demo-nsl-kdd test test-system test-peers test-docs test-long mutants check docs format bench captures models \
   console-bench console-pictures search-bench growth cluster-bench quiet soak reproduce clustering coreference ranking \
   multilabel structured smoke bare lock clean
 
@@ -56,6 +56,10 @@ test-peers: $(PEERS)
 # Every command and snippet of the guides and examples.
 test-docs: $(PEERS) $(DOCS)
 	$(PYTEST) -m 'docs and not long' $(ARGS) tests
+
+# Small changes of the code that no quick test notices (about an hour); docs/testing.md says how.
+mutants: $(TEST)
+	$(BIN)/python benchmarks/mutants.py
 
 test-long: $(PEERS) $(SYSTEM)
 	NETCLUST_LONG=1 $(BIN)/python -m pytest $(ARGS)
