@@ -166,8 +166,7 @@ def test_the_forest_shows_records_and_opens_clusters(page: Any, console: Console
     page.mouse.down()
     page.mouse.up()
     shows(page, "location.hash.startsWith('#/clusters/')")
-    page.get_by_role("heading", level=1).get_by_text("Cluster").or_(page.locator("h1")).first.wait_for()
-    assert page.get_by_role("table").count()
+    page.get_by_role("table").first.wait_for()
 
 
 def test_the_past_can_be_looked_at_and_left(page: Any, console: Console) -> None:
