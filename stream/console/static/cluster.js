@@ -35,6 +35,8 @@ class Page {
   }
 
   async start() {
+    clearTimeout(this.soon);
+    this.soon = 0;
     const found = await this.fetch();
     if (!found || this.ended) return;
     this.build(found);
@@ -55,7 +57,10 @@ class Page {
     try {
       return await get(`clusters/${encodeURIComponent(this.id)}`);
     } catch (error) {
-      if (!this.forest) clear(this.main).append(h("h1", null, `Cluster #${this.id}`), failed(explain(error), () => this.start()));
+      if (this.forest || this.ended) return null;
+      clear(this.main).append(h("h1", null, `Cluster #${this.id}`), failed(explain(error), () => this.start()));
+      // The picture shows a cluster some seconds before the store has it.
+      if (error.status === 404) this.soon = setTimeout(() => !this.ended && this.start(), POLL_MS);
       return null;
     }
   }
