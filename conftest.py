@@ -9,7 +9,13 @@ import pytest
 
 # Files that import a library that `make test` does not install; all their tests belong to other tiers.
 _NEED = {
-    "bytewax": ("netclust/stream/cluster/flow.py", "netclust/stream/cluster/lanes.py"),
+    "bytewax": (
+        "netclust/stream/cluster/complaints.py",
+        "netclust/stream/cluster/flow.py",
+        "netclust/stream/cluster/lanes.py",
+        "netclust/stream/cluster/measures.py",
+        "tests/stream/test_cluster_complaints.py",
+    ),
     "scapy": ("tests/stream/composed_packets.py", "tests/stream/scapy_fields.py", "tests/stream/test_decode.py"),
     "schemathesis": ("tests/stream/test_http_openapi.py",),
 }

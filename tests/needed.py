@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 from ctypes.util import find_library
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,14 @@ def need_root(why: str) -> None:
     """Skip the test of an ordinary user."""
     if os.geteuid() != 0:
         pytest.skip(f"needs root {why}: run the tests as root")
+
+
+def need_packet_sockets() -> None:
+    """Skip the test where packets of interfaces cannot be read."""
+    try:
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close()
+    except PermissionError:
+        pytest.skip("needs CAP_NET_RAW: run the tests as root")
 
 
 def need_file(path: str, what: str) -> None:

@@ -19,10 +19,12 @@ def main(args: list[str] | None = None) -> None:
     except NetclustError as error:
         _stop(str(error), error.exit_code)
     except BrokenPipeError:
-        # Whoever read our output has gone (`| head`): that is not an error, and what is left goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read our output has gone (`| head`): that is not an error.
+        _drop_output()
         sys.exit(0)
     except OSError as error:
+        if error.filename is None:  # it may be the output that cannot be written
+            _drop_output()
         _stop(f"{error.filename or 'output'}: {error.strerror or error}", 1)
     except MemoryError as error:
         _stop(f"not enough memory: use fewer records or a smaller window ({error})", 1)
@@ -55,6 +57,11 @@ def _run(args: list[str]) -> int:
             _stop(f"{error.format_message()} See {path} --help", error.exit_code)
         return int(error.exit_code)
     return 0
+
+
+def _drop_output() -> None:
+    """Send what is left of the output nowhere, or Python would fail once more at its end, with exit code 120."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _stop(message: str, code: int) -> NoReturn:

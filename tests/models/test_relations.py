@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from itertools import pairwise
 from typing import Any
 
@@ -30,9 +31,14 @@ def some_nodes(seed: int, rows: int = 40) -> dict[str, Any]:
     }
 
 
-def database(tables: dict[str, dict[str, Any]]) -> sqlite3.Connection:
-    """The tables in memory, with row numbers; an empty text is NULL."""
-    made = sqlite3.connect(":memory:")
+def ask(tables: dict[str, dict[str, Any]], *queries: str) -> list[list[Any]]:
+    """What SQLite answers about the tables, which have row numbers; an empty text is NULL."""
+    with closing(sqlite3.connect(":memory:")) as made:
+        fill(made, tables)
+        return [made.execute(query).fetchall() for query in queries]
+
+
+def fill(made: sqlite3.Connection, tables: dict[str, dict[str, Any]]) -> None:
     for name, columns in tables.items():
         made.execute(f"CREATE TABLE {name} (n INTEGER, {', '.join(f'[{c}]' for c in columns)})")
         rows = zip(
@@ -43,7 +49,6 @@ def database(tables: dict[str, dict[str, Any]]) -> sqlite3.Connection:
             f"INSERT INTO {name} VALUES ({marks})",
             [(i, *(None if value == "" else value for value in row)) for i, row in enumerate(rows)],
         )
-    return made
 
 
 def pairs_of(template: Template, tables: Any) -> set[tuple[int, ...]]:
@@ -98,8 +103,8 @@ QUERIES = [
 @settings(max_examples=8, deadline=None)
 def test_a_template_and_its_query_in_sql_differ(template, where, seed) -> None:
     tables = {"nodes": some_nodes(seed)}
-    rows = database(tables).execute(f"SELECT DISTINCT min(a.n, b.n), max(a.n, b.n) FROM nodes a, nodes b WHERE {where}")
-    assert pairs_of(template, tables) == set(rows.fetchall())
+    (rows,) = ask(tables, f"SELECT DISTINCT min(a.n, b.n), max(a.n, b.n) FROM nodes a, nodes b WHERE {where}")
+    assert pairs_of(template, tables) == set(rows)
 
 
 @given(st.integers(0, 10_000))
@@ -120,19 +125,17 @@ def test_templates_with_other_tables_differ_from_sql(seed) -> None:
         where=("a.id = l.page", "b.id = l.to", "b.id = m.page", "c.id = m.to"),
         clique=("a", "b", "c"),
     )
-    db = database(tables)
-    ask = "SELECT DISTINCT min(a.n, b.n), max(a.n, b.n) FROM nodes a, nodes b, "
-    rows = db.execute(ask + "links l WHERE a.id = l.page AND b.id = l.[to] AND a.n <> b.n").fetchall()
-    assert pairs_of(link, tables) == set(rows)
-    rows = db.execute(
-        ask + "links k, links l WHERE k.page = l.page AND a.id = k.[to] AND b.id = l.[to] AND a.n <> b.n"
-    ).fetchall()
-    assert pairs_of(cocite, tables) == set(rows)
-    rows = db.execute(
+    pairs = "SELECT DISTINCT min(a.n, b.n), max(a.n, b.n) FROM nodes a, nodes b, "
+    linked, cited, threes = ask(
+        tables,
+        pairs + "links l WHERE a.id = l.page AND b.id = l.[to] AND a.n <> b.n",
+        pairs + "links k, links l WHERE k.page = l.page AND a.id = k.[to] AND b.id = l.[to] AND a.n <> b.n",
         "SELECT a.n, b.n, c.n FROM nodes a, nodes b, nodes c, links l, links m WHERE a.id = l.page AND b.id = l.[to] "
-        "AND b.id = m.page AND c.id = m.[to] AND a.n <> b.n AND b.n <> c.n AND a.n <> c.n"
-    ).fetchall()
-    assert pairs_of(triple, tables) == {tuple(sorted(row)) for row in rows}
+        "AND b.id = m.page AND c.id = m.[to] AND a.n <> b.n AND b.n <> c.n AND a.n <> c.n",
+    )
+    assert pairs_of(link, tables) == set(linked)
+    assert pairs_of(cocite, tables) == set(cited)
+    assert pairs_of(triple, tables) == {tuple(sorted(row)) for row in threes}
 
 
 @given(st.integers(0, 10_000), st.integers(2, 6))
@@ -140,12 +143,13 @@ def test_templates_with_other_tables_differ_from_sql(seed) -> None:
 def test_runs_differ_from_sql(seed, size) -> None:
     tables = {"nodes": some_nodes(seed)}
     template = Template(name="runs", group=("destination", "service"), size=size)
-    rows = database(tables).execute(
+    (rows,) = ask(
+        tables,
         "SELECT n, destination, service, (ROW_NUMBER() OVER (PARTITION BY destination, service ORDER BY time, n) - 1) "
-        f"/ {size} FROM nodes WHERE service IS NOT NULL"
+        f"/ {size} FROM nodes WHERE service IS NOT NULL",
     )
     runs: dict[Any, list[int]] = {}
-    for n, *key in rows.fetchall():
+    for n, *key in rows:
         runs.setdefault(tuple(key), []).append(n)
     assert pairs_of(template, tables) == {tuple(sorted(run)) for run in runs.values() if len(run) > 1}
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import operator
+
 import numpy as np
 
 from netclust.similarity import WeightLayout, pair_features
@@ -83,8 +86,8 @@ def train(
             g = phi(right, j, num, code, layout, sign) - phi(h_hat, j, num, code, layout, sign)
             tau = 1.0
             if update == "lspa":
-                norm = sum(float(x) for x in g * g)
-                margin = sum(float(x) for x in w * g)
+                norm = added(g * g)
+                margin = added(w * g)
                 if norm == 0:
                     continue
                 tau = min((C * loss - margin) / norm, cap)
@@ -94,6 +97,11 @@ def train(
             w += tau * g
             u += (step - 1) * (tau * g)
     return w, w - u / step, trace
+
+
+def added(values) -> float:
+    """The sum, one after the other: from Python 3.12 on `sum` is more exact than that."""
+    return functools.reduce(operator.add, map(float, values), 0.0)
 
 
 def phi(i, j, num, code, layout: WeightLayout, sign):

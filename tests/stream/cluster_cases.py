@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from brokers import patiently
+from needed import need_module
 
 from netclust.datasets.capture_simulator import simulate_capture
 from netclust.model import Model
@@ -87,6 +88,7 @@ class ClusterProcess:
 
     def __init__(self, folder: Path, bus: Callable[[str], str], more: str = "", *, partitions: int = PARTITIONS,
                  epoch: float = 0.3, warmup: int = 0) -> None:  # fmt: skip
+        need_module("bytewax")
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.partitions = folder, partitions
         self.urls = {name: bus(name) for name in ("input", "verdicts", "events", "campaigns")}

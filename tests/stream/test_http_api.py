@@ -240,7 +240,8 @@ def test_a_store_that_is_locked_or_gone_is_a_traceback(
     client: httpx.Client, control: FakeControl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("netclust.stream.store_schema.BUSY_SECONDS", 0.05)
-    control.store._idle.clear()  # connections that would wait longer
+    while control.store._idle:  # connections that would wait longer
+        control.store._idle.pop().close()
     other = sqlite3.connect(control.store.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     assert "locked" in refused(client.post("/api/v1/labels", json=LABEL, headers=AUTHORIZED), 503, "store")
