@@ -15,6 +15,7 @@ import cluster_cases as cases
 import pytest
 from cluster_cases import CONN, PARTITIONS, ClusterProcess
 from daemon_cases import cli
+from needed import need_module
 
 from netclust.errors import InputError
 from netclust.stream.bus.base import BusError, Incoming, MessageRefusedError, Outgoing
@@ -25,6 +26,12 @@ from netclust.stream.cluster.recovery import lock, prepare
 from netclust.stream.daemon.config import ClusterConfig, Config, parse_config
 
 pytestmark = pytest.mark.system
+
+
+@pytest.fixture(autouse=True)
+def _bytewax_is_here() -> None:
+    need_module("bytewax")
+
 
 TOPICS = ("input", "verdicts", "events", "campaigns")
 
