@@ -158,6 +158,8 @@ def _value(value: Any, more: list[Any]) -> str:
         return f"{type(value).__name__} {value.dtype!r} {value.shape} {value.tobytes().hex()}"
     if isinstance(value, (tuple, list)):
         return f"{type(value).__name__} ({', '.join(_value(item, more) for item in value)})"
+    if isinstance(value, slice):  # a constant from Python 3.14 on
+        return f"slice {_value((value.start, value.stop, value.step), more)}"
     if isinstance(value, (set, frozenset)):
         return f"{type(value).__name__} {sorted(_value(item, more) for item in value)}"
     if isinstance(value, dict):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from netclust.kernels import cache
+from netclust.kernels import cache, digests
 
 # Two modules: `top` calls `middle` calls `leaf`; `aside` calls none of them; `limited` reads a constant elsewhere.
 LEAVES = """
@@ -120,6 +120,13 @@ def test_options_and_settings_are_part_of_the_version(checkout: Checkout) -> Non
     checkout.change("leaves.py", "@inlined\ndef middle", "@borrowing(inlined)\ndef middle")
     assert checkout.run() == (RESULTS, ["top"])
     assert checkout.run(NUMBA_BOUNDSCHECK="1") == (RESULTS, ALL)
+
+
+def test_every_constant_that_python_puts_into_code_has_a_digest() -> None:
+    constants = [None, True, 1, 2.5, 1j, "a", b"a", ..., (1, (2, 3)), frozenset({1, 2}), slice(1, None), range(3)]
+    found = [digests._value(constant, []) for constant in constants]
+    assert len(set(found)) == len(constants)
+    assert digests._value(slice(1, 2), []) != digests._value(slice(1, 3), [])
 
 
 def test_comments_lines_times_and_folders_are_not_part_of_the_version(checkout: Checkout, tmp_path: Path) -> None:
