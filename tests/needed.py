@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-from ctypes.util import find_library
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +30,13 @@ _TARGETS = {
     "playwright": "test-system", "pysad": "test-peers", "scapy": "test-system",
     "schemathesis": "test-system",
 }  # fmt: skip
+_PATH = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
 _NO_WHEEL = {"bytewax": "Python 3.13 and newer have none", "nfstream": "its library is not built for this system"}
 
 
 def need_program(name: str) -> str:
     """Return the path of a program, or skip the test."""
-    found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin")
+    found = shutil.which(name, path=_PATH)
     if found is None:
         pytest.skip(f"needs {name}: apt install {_PACKAGES.get(name, name)}")
     return found
@@ -53,7 +53,9 @@ def need_module(name: str) -> Any:
 
 def need_filters() -> None:
     """Skip the test where nothing compiles capture filters."""
-    if find_library("pcap") is None and shutil.which("tcpdump") is None:
+    from netclust.stream import bpf
+
+    if bpf._libpcap() is None and shutil.which("tcpdump", path=_PATH) is None:
         pytest.skip("needs libpcap: apt install libpcap0.8")
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from daemon_cases import Settled, append, attack_lines, each_once, followed, jsonl, lines_of, open_folders
 from daemon_process import DaemonProcess
+from needed import need_filters
 
 from netclust.cli import main
 from netclust.model import Model
@@ -210,6 +211,7 @@ def test_root_is_kept(live: bool, open_folder: Path) -> None:
     alerts.parent.mkdir(mode=0o777)
     alerts.parent.chmod(0o777)
     feed.write_bytes(attack_lines(open_folder, 600))
+    need_filters()
     wire = '[[source]]\nkind = "live"\nname = "in"\ninterfaces = ["lo"]\nbpf = "udp port 9"\n'
     daemon = "" if live else 'user = "nobody"\n'
     running = Settled(open_folder / "run", wire if live else followed(feed), daemon=daemon, more=jsonl(alerts))

@@ -24,6 +24,7 @@ from daemon_cases import (
 )
 from daemon_process import free_port
 from namespaces import Link, ip, joined_or_skip
+from needed import need_filters
 from test_sources_live import make_again
 
 pytestmark = pytest.mark.system
@@ -200,6 +201,7 @@ def test_a_flood_while_the_site_is_learned(tmp_path: Path) -> None:
 
 def test_a_vanished_interface(link: Link, open_folder: Path) -> None:
     """It is waited for, the metric tells, and it is watched again by a daemon that is no longer root."""
+    need_filters()
     source = '[[source]]\nkind = "live"\nname = "wire"\ninterfaces = ["vb"]\nbpf = "udp"\n'
     running = Within(link.b, open_folder / "run", source)
     with running:

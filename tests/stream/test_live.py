@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from namespaces import Link, inside, ip, joined_or_skip
-from needed import need_file, need_module, need_program, need_root
+from needed import need_file, need_filters, need_module, need_program, need_root
 
 from netclust.errors import InputError
 from netclust.stream import bpf, live
@@ -68,6 +68,8 @@ def until_end(capture: LiveSource, end: bytes = b"END") -> list[Frame]:
 
 
 def opened(link: Link, *names: str, **options: Any) -> LiveCapture:
+    if options.get("bpf"):
+        need_filters()
     return inside(link.b, lambda: LiveCapture(names or ("vb",), **options))
 
 
@@ -397,6 +399,7 @@ class Addresses:
 
 
 def test_fanout_doubles_packets_or_parts_the_two_directions_of_a_flow(link: Link) -> None:
+    need_filters()
     flows = inside(link.b, lambda: FanoutFlows.on(["vb"], Addresses, workers=2, bpf="udp", ring_bytes=1 << 20))
     ports = range(20000, 20064)
     with flows, link.udp(link.b) as server:
@@ -433,6 +436,7 @@ def test_a_foreign_fanout_group_is_joined(link: Link) -> None:
 def scapy_capture(link: Link, monkeypatch: pytest.MonkeyPatch) -> Callable[..., LiveSource]:
     """Opens a capture as on a system without AF_PACKET."""
     need_module("scapy")
+    need_filters()
     monkeypatch.setattr(live, "_has_packet_sockets", lambda: False)
     return lambda *names, **options: inside(link.b, lambda: open_live(names, **options))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from namespaces import Link, inside, ip, joined_or_skip
+from needed import need_filters
 
 from netclust.container import pack, unpack
 from netclust.errors import InputError, ModelError
@@ -29,6 +30,7 @@ class Watching:
     """A source in a thread of namespace b, and what came from it."""
 
     def __init__(self, link: Link, state: SourceState | None = None, **options: Any) -> None:
+        need_filters()
         options = {"bpf": "udp", "ring_bytes": 1 << 20} | options
         self.source = LiveSource("test", ["vb"], "flow", **options)
         self.arrivals: list[Arrival] = []

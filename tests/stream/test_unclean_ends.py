@@ -15,6 +15,7 @@ import pytest
 from daemon_cases import Settled, Within, attack_lines, jsonl, lines_of, open_folders, records
 from daemon_process import free_port
 from namespaces import Link, inside, ip, joined_or_skip
+from needed import need_filters
 
 from netclust.datasets.capture_simulator import simulate_capture
 
@@ -112,6 +113,7 @@ def test_a_socket_source_starts_after_ten_kills(tmp_path: Path) -> None:
 
 
 def test_a_live_source_starts_after_ten_kills(link: Link, open_folder: Path) -> None:
+    need_filters()
     source = '[[source]]\nkind = "live"\nname = "wire"\ninterfaces = ["vb"]\nbpf = "udp or tcp"\n'
     running = Within(link.b, open_folder / "run", source)
 
