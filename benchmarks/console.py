@@ -29,7 +29,7 @@ from daemon_rate import SOCKET
 from loading import OTHER_CORE, WARM_UP, PinnedDaemon, make_pools, start_feeder, total
 from soak import QUICK_SOCKET, QUICK_WARM_UP, slope
 
-sys.path.insert(0, str(ROOT / "tests" / "stream"))
+sys.path[:0] = [str(ROOT / "tests" / "stream"), str(ROOT / "tests")]
 
 from browsing import browser, counting_events, shows
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from common import ROOT
 
-sys.path.insert(0, str(ROOT / "tests" / "stream"))
+sys.path[:0] = [str(ROOT / "tests" / "stream"), str(ROOT / "tests")]
 
 from browsing import browser, shows, until
 from daemon_process import free_port
