@@ -15,7 +15,8 @@ from typing import Any
 
 from common import ROOT
 
-sys.path[:0] = [str(ROOT / "tests" / "stream"), str(ROOT / "tests")]
+sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests" / "stream"))
 
 from browsing import browser, shows, until
 from daemon_process import free_port

@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 from common import ROOT, save
 
-sys.path[:0] = [str(ROOT / "tests" / "stream"), str(ROOT / "tests")]  # the same namespaces as the tests'
+sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests" / "stream"))  # the same namespaces as the tests'
 
 from namespaces import Link, inside, ip, joined
 

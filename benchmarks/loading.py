@@ -15,7 +15,8 @@ from typing import Any
 
 from common import ROOT
 
-sys.path[:0] = [str(ROOT / "tests" / "stream"), str(ROOT / "tests")]  # the same daemon process as the tests'
+sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests" / "stream"))  # the same daemon process as the tests'
 
 from daemon_process import DaemonProcess, free_port
 
