@@ -47,6 +47,7 @@ def topmost(x):
 
 @kernel
 def aside(x):
+    '''Subtract one.'''
     return x - 1
 
 @kernel
@@ -131,7 +132,7 @@ def test_every_constant_that_python_puts_into_code_has_a_digest() -> None:
 
 def test_comments_lines_times_and_folders_are_not_part_of_the_version(checkout: Checkout, tmp_path: Path) -> None:
     checkout.change("leaves.py", "LIMIT = 10", "# a comment, and another line\n\nLIMIT = 10")
-    checkout.change("tops.py", "    return x - 1", '    """A docstring."""\n    return x - 1')
+    checkout.change("tops.py", "Subtract one.", "Another docstring.")
     os.utime(checkout.folder / "tops.py", (1, 1))
     assert checkout.run() == (RESULTS, [])
     assert Checkout(tmp_path / "another", checkout.kept).run() == (RESULTS, [])
