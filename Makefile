@@ -21,6 +21,8 @@ $(RUNTIME): requirements/runtime.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --require-hashes -r requirements/runtime.txt
 	$(PIP) --no-deps -e .
+	@echo "compiling kernels for this machine, once (half a minute)"
+	@$(BIN)/python -m netclust.kernels.prebuilt || echo "not compiled ahead: each kernel is compiled when it is first used"
 	@touch $@
 
 $(VENV)/.%: requirements/%.txt $(RUNTIME)
@@ -195,4 +197,4 @@ lock:
 	rm -rf .venv-lock
 
 clean:
-	rm -rf $(VENV) .venv-* build dist *.egg-info demo site
+	rm -rf $(VENV) .venv-* build dist *.egg-info demo site netclust/kernels/prebuilt_files

@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: links of the long description, and symlinks in the sdist.
+"""What pyproject.toml cannot say: links of the long description, symlinks in the sdist, kernels in the wheel.
 
 `base-url` of `[tool.netclust]` is where the files of the repository are found on the web. While it is empty, links in
 the README stay relative; once it is set, the long description of wheel and sdist has absolute ones.
@@ -6,12 +6,17 @@ the README stay relative; once it is set, the long description of wheel and sdis
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import re
 import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 from setuptools import setup
+from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
 ROOT = Path(__file__).resolve().parent
@@ -54,11 +59,23 @@ class SdistWithLinks(sdist):
             inside.symlink_to(Path("..", name))
 
 
+class BuildWithKernels(build_py):
+    """A build that compiles kernels for the Python that runs it, so that first starts need not."""
+
+    def run(self) -> None:
+        """Compile them before files are collected; without numba, the package is built without kernels."""
+        there = importlib.util.find_spec("numba") is not None
+        if there and not self.editable_mode and not os.environ.get("NETCLUST_PREBUILT"):
+            command = [sys.executable, "-m", "netclust.kernels.prebuilt", "--all"]
+            subprocess.run(command, cwd=ROOT, check=True)  # noqa: S603
+        super().run()
+
+
 if __name__ == "__main__":
     base = base_url()
     setup(
         long_description=long_description((ROOT / "README.md").read_text(), base),
         long_description_content_type="text/markdown",
         project_urls=project_urls(base),
-        cmdclass={"sdist": SdistWithLinks},
+        cmdclass={"build_py": BuildWithKernels, "sdist": SdistWithLinks},
     )

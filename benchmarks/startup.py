@@ -11,6 +11,8 @@ from pathlib import Path
 
 from common import best_of, save
 
+from netclust.kernels.prebuilt import folder_to_read
+
 NETCLUST = [sys.executable, "-m", "netclust"]
 
 
@@ -20,9 +22,10 @@ class Commands:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def run(self, *args: str, cache: str = "cache") -> float:
+    def run(self, *args: str, cache: str = "cache", prebuilt: bool = True) -> float:
         """Run a command; the seconds of CPU that it took, its own and the system's."""
-        env = {**os.environ, "NUMBA_CACHE_DIR": str(self.folder / cache)}
+        switch = {} if prebuilt else {"NETCLUST_PREBUILT": "0"}
+        env = {**os.environ, "NUMBA_CACHE_DIR": str(self.folder / cache), **switch}
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([*NETCLUST, *args], check=True, capture_output=True, env=env, cwd=self.folder)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -41,14 +44,18 @@ def main() -> None:
             "explain": ("explain", "--model", "model", "--test", "records.txt", "--record", "10"),
             "watch": ("watch", "packets.pcap"),
         }
-        empty = {name: commands.run(*args, cache=f"empty-{name}") for name, args in first.items()}
-        warm = {name: commands.run(*args, cache=f"empty-{name}") for name, args in first.items()}
+        prebuilt = {name: commands.run(*args, cache=f"prebuilt-{name}") for name, args in first.items()}
+        empty = {name: commands.run(*args, cache=f"empty-{name}", prebuilt=False) for name, args in first.items()}
+        warm = {name: commands.run(*args, cache=f"empty-{name}", prebuilt=False) for name, args in first.items()}
+        everything = {name: round(spent, 2) for name, spent in empty.items()}
         save(
             "startup",
             {
                 "target": "--help under 0.5 s; first verdict ever at most 8 s of CPU, under 2 s warm",
                 "help_seconds": round(best_of(lambda: commands.run("--help")), 3),
-                "first_verdict_empty_cache_cpu_seconds": {name: round(spent, 2) for name, spent in empty.items()},
+                "prebuilt_kernels": folder_to_read() is not None,
+                "first_verdict_ever_cpu_seconds": {name: round(spent, 2) for name, spent in prebuilt.items()},
+                "first_verdict_compiling_everything_cpu_seconds": everything,
                 "first_verdict_warm_cpu_seconds": {name: round(spent, 2) for name, spent in warm.items()},
                 "warmup_cpu_seconds": round(commands.run("warmup", cache="warmup"), 2),
             },

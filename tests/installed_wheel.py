@@ -19,7 +19,19 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SETUPTOOLS = 77
-LEFT_OUT = (".venv*", ".git", "build", "dist", "demo", "site", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis")
+LEFT_OUT = (
+    ".venv*",
+    "prebuilt_files",
+    ".git",
+    "build",
+    "dist",
+    "demo",
+    "site",
+    "*.egg-info",
+    "__pycache__",
+    ".*_cache",
+    ".hypothesis",
+)
 
 
 @dataclass(frozen=True)
@@ -71,11 +83,14 @@ def needs_setuptools() -> None:
         pytest.skip(f"the wheel cannot be built: pip install 'setuptools>={SETUPTOOLS}'")
 
 
-def build(source: Path, target: Path, what: str = "wheel") -> Path:
-    """Build a wheel or an sdist from a folder with the setuptools that is here; without any network."""
+def build(source: Path, target: Path, what: str = "wheel", *, kernels: bool = False) -> Path:
+    """Build a wheel (without kernels, unless asked for) or an sdist with the setuptools that is here; no network."""
     target.mkdir(parents=True, exist_ok=True)
-    code = f"from setuptools import build_meta; build_meta.build_{what}({str(target)!r})"
-    built = subprocess.run([sys.executable, "-c", code], cwd=source, capture_output=True, text=True, check=False)
+    code = f"import build_backend; build_backend.build_{what}({str(target)!r})"
+    env = os.environ | {"NETCLUST_PREBUILT": "" if kernels else "0"}
+    built = subprocess.run(
+        [sys.executable, "-c", code], cwd=source, env=env, capture_output=True, text=True, check=False
+    )
     assert built.returncode == 0, built.stdout + built.stderr
     (found,) = target.glob("*.whl" if what == "wheel" else "*.tar.gz")
     return found

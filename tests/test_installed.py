@@ -6,6 +6,7 @@ import email
 import importlib.util
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from types import ModuleType
 
 import pytest
 from installed_wheel import ROOT, Installed, build, copy_of_checkout, install, needs_setuptools
+
+from netclust.kernels import prebuilt
 
 
 def test_the_installed_package_is_not_the_checkout(installed: Installed, tmp_path: Path) -> None:
@@ -31,7 +34,7 @@ def test_the_wheel_has_every_module_and_data_file_once(installed: Installed) -> 
         str(Path(folder, name).relative_to(ROOT))
         for folder, _, names in os.walk(package, followlinks=True)
         for name in names
-        if "__pycache__" not in folder
+        if "__pycache__" not in folder and "prebuilt_files" not in folder
     }
     with zipfile.ZipFile(installed.wheel) as wheel:
         names = [name for name in wheel.namelist() if ".dist-info/" not in name]
@@ -83,6 +86,54 @@ def test_the_demo_keeps_its_traffic_if_asked(installed: Installed, tmp_path: Pat
     assert (again.returncode, again.stderr) == (
         2, "netclust: kept: cannot be made (File exists): name a folder that does not exist\n",
     )  # fmt: skip
+
+
+# Kernels that come with the wheel
+
+COUNTED = """
+import sys
+from numba.core import event
+from netclust.kernels.jit import Kernel
+
+class Compiled(event.Listener):
+    def on_start(self, happened):
+        if isinstance(happened.data["dispatcher"], Kernel):
+            print("compiled", happened.data["dispatcher"], file=sys.stderr)
+
+    def on_end(self, happened):
+        pass
+
+event.register("numba:compile", Compiled())
+from netclust.cli import main
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.system
+def test_first_commands_compile_nothing_with_a_wheel_that_brings_its_kernels(tmp_path: Path) -> None:
+    needs_setuptools()
+    if not prebuilt.levels_here():
+        pytest.skip("kernels are not built ahead for this kind of machine: Linux on x86-64-v3 or aarch64 is needed")
+    source = copy_of_checkout(tmp_path / "source")
+    made = install(build(source, tmp_path / "dist", kernels=True), tmp_path / "venv")
+    shutil.rmtree(source)
+    folders = {path.parent.name for path in made.package.glob("kernels/prebuilt_files/*/*.kernel")}
+    assert folders == {prebuilt.folder_of(level).name for level in prebuilt.levels_here()}
+    env = made.environment(NUMBA_CACHE_DIR=str(tmp_path / "cache"), NETCLUST_PREBUILT="")
+    for arguments in (
+        ("simulate", "records", "--records", "400", "-o", "records.txt"),
+        ("simulate", "capture", "--hours", "0.05", "--hosts", "8", "--attacks", "all", "-o", "packets.pcap"),
+        ("train", "network", "records.txt", "-o", "model"),
+        ("detect", "--model", "model", "--input", "records.txt", "-o", "verdicts.jsonl"),
+        ("explain", "--model", "model", "--test", "records.txt", "--record", "10"),
+        ("watch", "records.txt"),
+        ("watch", "packets.pcap"),
+        ("demo",),
+    ):
+        command = [str(made.bin / "python"), "-c", COUNTED, *arguments]
+        ran = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stderr
+        assert "compiled" not in ran.stderr, (arguments, ran.stderr)
 
 
 # Type checkers

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 def run(json: Path | None) -> None:
     """Compile what training, reading, linking and following packets need."""
     start = time.perf_counter()
+    from netclust.kernels import prebuilt
+
+    prebuilt.leave_out()
     from netclust.datasets.records import RecordReader
     from netclust.datasets.simulate import simulate
     from netclust.kernels.jit import CACHE_FOLDER

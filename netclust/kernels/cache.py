@@ -7,6 +7,7 @@ read, write and prune at the same time: what has gone is compiled again.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import pickle
@@ -19,8 +20,8 @@ from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
-from netclust.kernels import announcing
-from netclust.kernels.digests import digest, reached_parts
+from netclust.kernels import announcing, prebuilt
+from netclust.kernels.digests import digest, portable_digest, reached_parts
 
 VERSIONS = 6
 """How many versions of a kernel are kept, those that were used last."""
@@ -29,11 +30,10 @@ ENDING = ".kernel"
 
 
 class KernelCache(_Cache):
-    """The files of one kernel. Without a folder nothing is kept."""
+    """The files of one kernel. Without a folder nothing is kept; a prebuilt one is taken where there is no other."""
 
     def __init__(self, dispatcher: Any, folder: Path | None) -> None:
         self._dispatcher, self._folder = dispatcher, folder
-        self._digest = ""
 
     @property
     def cache_path(self) -> str | None:
@@ -49,7 +49,12 @@ class KernelCache(_Cache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled kernel, or None if it must be compiled, which is then announced."""
         target_context.refresh()
-        found = None if self._folder is None else self._load(sig, target_context)
+        found = None
+        if self._folder is not None:
+            found = self._load(self._path(sig, self._folder, self._digest), sig, target_context)
+        shipped = prebuilt.folder_to_read()
+        if found is None and shipped is not None:
+            found = self._load(self._path(sig, shipped, portable_digest(self._dispatcher)), sig, target_context)
         if found is None:
             announcing.begin(reached_parts(self._dispatcher) if announcing.watched() else set())
         return found
@@ -62,7 +67,7 @@ class KernelCache(_Cache):
         # Without optimisation (NUMBA_OPT=0) code may hold addresses of this process, so each compiles its own.
         if self._folder is None or data.lifted or data.library.has_dynamic_globals:
             return
-        path = self._path(sig)
+        path = self._path(sig, self._folder, self._digest)
         temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:16]}.tmp")
         try:
             temporary.write_bytes(dumps((sig, data._reduce())))
@@ -85,8 +90,11 @@ class KernelCache(_Cache):
         for path in self._versions():
             path.unlink(missing_ok=True)
 
-    def _load(self, sig: Any, target_context: Any) -> Any:
-        path = self._path(sig)
+    @functools.cached_property
+    def _digest(self) -> str:
+        return (portable_digest if prebuilt.folder_to_write() else digest)(self._dispatcher)
+
+    def _load(self, path: Path, sig: Any, target_context: Any) -> Any:
         try:
             content = path.read_bytes()
         except OSError:
@@ -100,12 +108,9 @@ class KernelCache(_Cache):
             os.utime(path)  # what is used stays
         return found
 
-    def _path(self, sig: Any) -> Path:
-        if self._folder is None:
-            raise ValueError("no folder")
-        self._digest = self._digest or digest(self._dispatcher)[:20]
+    def _path(self, sig: Any, folder: Path, version: str) -> Path:
         signature = hashlib.sha256(str(sig).encode()).hexdigest()[:12]
-        return self._folder / f"{self.name}-{self._digest}-{signature}{ENDING}"
+        return folder / f"{self.name}-{version[:20]}-{signature}{ENDING}"
 
     def _versions(self) -> Iterator[Path]:
         if self._folder is not None:
@@ -119,8 +124,9 @@ class KernelCache(_Cache):
             files.setdefault(version, []).append(path)
             with contextlib.suppress(OSError):
                 last_use[version] = max(last_use.get(version, 0.0), path.stat().st_mtime)
-        last_use.pop(self._digest, None)
-        for version in sorted(last_use, key=lambda v: -last_use[v])[VERSIONS - 1 :]:
+        last_use.pop(self._digest[:20], None)
+        others = 0 if prebuilt.folder_to_write() else VERSIONS - 1
+        for version in sorted(last_use, key=lambda v: -last_use[v])[others:]:
             for path in files[version]:
                 with contextlib.suppress(OSError):
                     path.unlink()

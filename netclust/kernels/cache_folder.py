@@ -11,12 +11,16 @@ import tempfile
 import warnings
 from pathlib import Path
 
+from netclust.kernels import prebuilt
+
 NAME = "compiled-kernels"
 
 
 def _candidates() -> list[Path]:
     """Folders that may hold the compiled kernels, best first."""
     env = os.environ
+    if (built := prebuilt.folder_to_write()) is not None:
+        return [built]
     if env.get("NUMBA_CACHE_DIR"):
         return [Path(env["NUMBA_CACHE_DIR"]) / NAME]
     found = [Path(folder) / NAME for folder in env.get("CACHE_DIRECTORY", "").split(":") if folder]
@@ -67,5 +71,7 @@ def warn(objections: list[str]) -> None:
 
 
 def is_warm(folder: Path | None) -> bool:
-    """Return whether anything compiled is kept."""
+    """Return whether anything compiled is kept, or came with netclust."""
+    if prebuilt.folder_to_read() is not None:
+        return True
     return folder is not None and any(folder.glob("*.kernel"))

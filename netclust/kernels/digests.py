@@ -27,13 +27,22 @@ from numba.core.dispatcher import Dispatcher
 
 # Modules whose content their version tells.
 _VERSIONED = {"numba", "numpy", "llvmlite", *sys.stdlib_module_names} - {"__main__"}
-_SETTINGS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "CPU_NAME", "CPU_FEATURES",
-             "DISABLE_INTEL_SVML", "ENABLE_AVX", "LLVM_REFPRUNE_PASS", "LLVM_REFPRUNE_FLAGS")  # fmt: skip
+_SETTINGS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "DISABLE_INTEL_SVML",
+             "ENABLE_AVX", "LLVM_REFPRUNE_PASS", "LLVM_REFPRUNE_FLAGS")  # fmt: skip
 
 
 def digest(function: Any) -> str:
-    """Return the digest of a compiled function: what it consists of, and what compiles it."""
-    parts = [_compiler(), *(f"{name} {content}" for name, content in sorted(_reached(function).items()))]
+    """Return the digest of a compiled function: what it consists of, and what compiles it for this processor."""
+    return _digest(function, _compiler() + _processor())
+
+
+def portable_digest(function: Any) -> str:
+    """Return the digest of a compiled function with any processor: prebuilt kernels are named after it."""
+    return _digest(function, _compiler())
+
+
+def _digest(function: Any, compiler: str) -> str:
+    parts = [compiler, *(f"{name} {content}" for name, content in sorted(_reached(function).items()))]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -44,13 +53,20 @@ def reached_parts(function: Any) -> set[str]:
 
 @cache
 def _compiler() -> str:
-    """What compiles: versions, settings, and the processor."""
-    from numba.core.registry import cpu_target
-
+    """What compiles: versions and settings."""
     settings = [f"{name}={getattr(config, name, None)}" for name in _SETTINGS]
     ours = [_file_digest(str(Path(__file__).with_name(name))) for name in ("jit.py", "parts.py")]
-    versions = (sys.implementation.cache_tag, numba.__version__, llvmlite.__version__, np.__version__)
-    return repr((versions, settings, ours, cpu_target.target_context.codegen().magic_tuple()))
+    versions = (sys.implementation.cache_tag, numba.__version__, llvmlite.__version__)
+    return repr((versions, settings, ours))
+
+
+@cache
+def _processor() -> str:
+    """What it is compiled for, and the settings that say so. Arrays are numba's own, so numpy matters little."""
+    from numba.core.registry import cpu_target
+
+    named = [f"{name}={getattr(config, name, None)}" for name in ("CPU_NAME", "CPU_FEATURES")]
+    return repr((np.__version__, named, cpu_target.target_context.codegen().magic_tuple()))
 
 
 def _reached(start: Any) -> dict[str, str]:

@@ -59,12 +59,14 @@ def test_links_of_the_package_are_copied_with_what_they_lead_to() -> None:
             assert link.resolve().name in copied
 
 
-def test_the_image_does_not_run_as_root_and_kernels_are_warmed_by_its_user() -> None:
+def test_the_image_does_not_run_as_root_and_brings_its_kernels() -> None:
     names = instructions()
     user = max(i for i, (name, _) in enumerate(names) if name == "USER")
     assert names[user][1] not in ("root", "0")
     after = names[user + 1 :]
-    assert ("RUN", "netclust warmup") in after
+    built = [rest for name, rest in names[:user] if name == "RUN" and "netclust.kernels.prebuilt --all" in rest]
+    assert len(built) == 1
+    assert built[0].index("requirements/") < built[0].index("--no-deps .") < built[0].index("prebuilt --all")
     assert not any(name in ("COPY", "ADD") for name, _ in after)
     assert len([name for name, _ in names if name == "FROM"]) == 2
 

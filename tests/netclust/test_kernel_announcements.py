@@ -40,7 +40,8 @@ def on_terminal(arguments: list[str], kept: Path, **streams: int) -> str:
     try:
         process = subprocess.Popen(
             [sys.executable, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            env=os.environ | {"NUMBA_CACHE_DIR": str(kept)}, **({"stderr": follower} | streams),
+            env=os.environ | {"NUMBA_CACHE_DIR": str(kept), "NETCLUST_PREBUILT": "0"},
+            **({"stderr": follower} | streams),
         )  # fmt: skip
         os.close(follower)
         written = b""
