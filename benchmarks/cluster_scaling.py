@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/cluster_scaling.py [--records 600000] [--rounds 3]
 
-Connections of a simulated office, ordinary ones with a part of attacks, lie in 8 lanes of a Redis server on loopback
+Connections of a simulated office, ordinary ones with a part of attacks, lie in 8 partitions of a Redis server on loopback
 before the workers start; verdicts of anomalous records and events go back to it. A rate is records by the time from the
 first message that any worker took to the last one that was done with: starting is not in it. Redis runs on the same
 cores. The model was adapted to the office before, as the warm-up does. Rounds alternate; the best of each counts.
@@ -39,7 +39,7 @@ from netclust.stream.sources.base import Arrival
 from netclust.stream.sources.captures import open_packet_source
 from netclust.table import Table
 
-LANES = 8
+PARTITIONS = 8
 ROWS = 512
 WORKERS = (1, 2, 4)
 SENSORS, SENSOR_RATE = 100, 50_000
@@ -78,14 +78,14 @@ def traffic(folder: Path, records: int) -> Table:
 
 
 def cut(table: Table) -> list[Outgoing]:
-    """Messages of ROWS records in each lane."""
+    """Messages of ROWS records in each partition."""
     found = []
-    for begin in range(0, len(table), ROWS * LANES):
-        some = table[begin : begin + ROWS * LANES]
-        for lane in range(LANES):
-            part = some[some.key % np.uint64(LANES) == lane]
+    for begin in range(0, len(table), ROWS * PARTITIONS):
+        some = table[begin : begin + ROWS * PARTITIONS]
+        for partition in range(PARTITIONS):
+            part = some[some.key % np.uint64(PARTITIONS) == partition]
             if len(part):
-                found.append(Outgoing(lane, 0, pack_records(part, sensor="probe-1", stream="s1", source="eth0")))
+                found.append(Outgoing(partition, 0, pack_records(part, sensor="probe-1", stream="s1", source="eth0")))
     return found
 
 
@@ -95,7 +95,7 @@ def settings(folder: Path, port: int) -> Path:
     )
     path = folder / "netclust.toml"
     path.write_text(
-        f'[cluster]\n{bus}\npartitions = {LANES}\nrecovery = "{folder}/recovery"\n'
+        f'[sharding]\n{bus}\npartitions = {PARTITIONS}\nrecovery = "{folder}/recovery"\n'
         f'[model]\npath = "{folder}/model.safetensors"\n[log]\nformat = "json"\n'
     )
     return path
@@ -105,7 +105,7 @@ def one_process(config: Config, table: Table) -> float:
     """Records a second of the daemon's detector, with as many partitions and without a bus."""
     import msgspec
 
-    whole = msgspec.structs.replace(config, window=msgspec.structs.replace(config.window, partitions=LANES))
+    whole = msgspec.structs.replace(config, window=msgspec.structs.replace(config.window, partitions=PARTITIONS))
     from netclust.model import Model
 
     detector = Detector(Model.load(config.model.path), whole, names=["eth0"])
@@ -120,10 +120,10 @@ def shards_in_a_row(config: Config, sent: list[Outgoing]) -> tuple[float, list[t
     from netclust.model import Model
 
     model = Model.load(config.model.path)
-    shards = [Shard(model, config, p, LANES) for p in range(LANES)]
+    shards = [Shard(model, config, p, PARTITIONS) for p in range(PARTITIONS)]
     start = time.perf_counter()
     for message in sent:
-        shards[message.lane].step([message.body])
+        shards[message.partition].step([message.body])
     rate = sum(shard.records for shard in shards) / (time.perf_counter() - start)
     snapshots = []
     for shard in shards:
@@ -135,9 +135,12 @@ def shards_in_a_row(config: Config, sent: list[Outgoing]) -> tuple[float, list[t
 def cluster(path: Path, port: int, workers: int, records: int) -> dict[str, Any]:
     """One run: its rate, and what each worker used."""
     for topic in ("verdicts", "events", "campaigns"):
-        for lane in range(LANES):
+        for partition in range(PARTITIONS):
             subprocess.run(
-                ["redis-cli", "-p", str(port), "del", f"{topic}:{lane}"], check=True, capture_output=True, timeout=60
+                ["redis-cli", "-p", str(port), "del", f"{topic}:{partition}"],
+                check=True,
+                capture_output=True,
+                timeout=60,
             )
     shutil.rmtree(path.parent / "recovery", ignore_errors=True)
     with (path.parent / "log").open("wb") as log:
@@ -166,7 +169,7 @@ def large_window(config: Config, sent: list[Outgoing], referents: int = 100_000)
 
     window = msgspec.structs.replace(config.window, referent_window=referents)
     shard = Shard(Model.load(config.model.path), msgspec.structs.replace(config, window=window), 0, 1)
-    shard.step([message.body for message in sent if message.lane == 0])
+    shard.step([message.body for message in sent if message.partition == 0])
     part = shard.detector.linker._parts[0]
     size = sum(array.nbytes for array in part.window)
     start = time.perf_counter()
@@ -183,8 +186,8 @@ def large_window(config: Config, sent: list[Outgoing], referents: int = 100_000)
 
 def alerts_of(port: int) -> set[str]:
     found = set()
-    for lane in range(LANES):
-        reader = open_reader(f"redis://127.0.0.1:{port}/events", lane)
+    for partition in range(PARTITIONS):
+        reader = open_reader(f"redis://127.0.0.1:{port}/events", partition)
         reader.open(None)
         while messages := reader.take(0.1, 1000):
             for message in messages:
@@ -209,7 +212,7 @@ def estimate(per_core: float, memory_mb: float, bytes_a_record: float) -> dict[s
         "memory_gb": round(np.ceil(cores) * memory_mb / 1024, 1),
         "lanes_at_least": int(2 ** np.ceil(np.log2(cores))),
         "bus_gigabits_per_second_in": round(rate * bytes_a_record * 8 / 1e9, 1),
-        "not_in_it": "uneven lanes: one source address is one lane, and no lane is faster than a core",
+        "not_in_it": "uneven partitions: one source address is one partition, and no partition is faster than a core",
     }
 
 
@@ -238,7 +241,7 @@ def main() -> None:
         config = load_config(path)
         sent = cut(table)
         size = sum(len(message.body) for message in sent)
-        writer = open_writer(f"redis://127.0.0.1:{port}/input?maxlen=0", LANES)
+        writer = open_writer(f"redis://127.0.0.1:{port}/input?maxlen=0", PARTITIONS)
         writer.open()
         for begin in range(0, len(sent), 100):
             writer.send(sent[begin : begin + 100])
@@ -271,7 +274,7 @@ def measured(
     cores = os.cpu_count() or 1
     return {
         "records": len(table),
-        "lanes": LANES,
+        "lanes": PARTITIONS,
         "records_a_message": round(len(table) / len(sent)),
         "bytes_a_record": round(size / len(table)),
         "detector_in_one_process_per_second": round(detector),

@@ -34,7 +34,7 @@ from loading import (
     pinned,
     quantile,
     total,
-    until_settled,
+    until_drained,
 )
 
 SECONDS = 8.0
@@ -87,7 +87,7 @@ def _socket(folder: Path, pools: dict[str, Path], pool: str) -> dict[str, Any]:
     with PinnedDaemon(folder, SOCKET) as daemon:
         daemon.ready()
         sent = feed(daemon.feed_port, pools, [WARM_UP]).sent
-        until_settled(daemon, sent)
+        until_drained(daemon, sent)
         rows = []
         for rate in (*RECORD_RATES, 0):
             before, cpu = daemon.metrics(), daemon.cpu_seconds()
@@ -95,7 +95,7 @@ def _socket(folder: Path, pools: dict[str, Path], pool: str) -> dict[str, Any]:
                 fed = feed(daemon.feed_port, pools, [(SECONDS, rate, pool)])
             cpu = daemon.cpu_seconds() - cpu
             sent += fed.sent
-            after = until_settled(daemon, sent)
+            after = until_drained(daemon, sent)
             judged = balance(after)["verdicts"] - balance(before)["verdicts"]
             rows.append({
                 "asked": rate or "as much as is taken",

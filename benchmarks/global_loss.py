@@ -43,7 +43,7 @@ def made_arcs(rng: np.random.Generator, truth: Truth, reach: int) -> tuple[Any, 
 
 
 @kernel
-def features_anew(keys: Any, sizes: Any, mentions: Any, label: Any, table: Any, size: Any, psi: Any) -> None:
+def recompute_features(keys: Any, sizes: Any, mentions: Any, label: Any, table: Any, size: Any, psi: Any) -> None:
     """Psi of the mentions whose label is not below 0, from the labels alone; table and size are 0 before and after."""
     n = len(keys)
     placed = true = clusters = cells = 0
@@ -84,7 +84,7 @@ def features_anew(keys: Any, sizes: Any, mentions: Any, label: Any, table: Any, 
 
 
 @kernel
-def tree_anew(starts: Any, scores: Any, keys: Any, sizes: Any, v: Any, weight: Any, tie: Any, work: Any) -> Any:
+def recompute_tree(starts: Any, scores: Any, keys: Any, sizes: Any, v: Any, weight: Any, tie: Any, work: Any) -> Any:
     """Algorithm 6; the mentions that move with a node are found once, the features once for each candidate arc."""
     parents, label, below, table, size, psi = work
     n = len(keys)
@@ -110,7 +110,7 @@ def tree_anew(starts: Any, scores: Any, keys: Any, sizes: Any, v: Any, weight: A
                 for i in range(j, n):
                     if below[i]:
                         label[i] = target
-                features_anew(keys, sizes, mentions, label, table, size, psi)
+                recompute_features(keys, sizes, mentions, label, table, size, psi)
                 value = -weight * (j + 1) / n * (v @ psi)
                 if p > 0:
                     value += scores[starts[j] + p - 1 - first]
@@ -139,14 +139,14 @@ def measured(reach: int, C: float, seed: int) -> dict[str, float | int]:
     integers = np.empty((2, n), np.int64)
     work = (*integers, np.empty(n, np.bool_), np.zeros((n, entities), np.int32), np.zeros(n, np.int64), np.empty(9))
 
-    def anew() -> Any:
-        return tree_anew(starts, scores, truth.keys, truth.sizes, loss.v, weight, tie, work)
+    def recomputed() -> Any:
+        return recompute_tree(starts, scores, truth.keys, truth.sizes, loss.v, weight, tie, work)
 
-    arcs = anew()
+    arcs = recomputed()
     if work[0].tolist() != found.tree.parents.tolist():
         raise SystemExit(f"the trees differ: reach {reach}, C {C}, seed {seed}")
     fast = best_of(lambda: violating_tree(starts, scores, truth, loss, C=C), 20)
-    slow = best_of(anew, 2)
+    slow = best_of(recomputed, 2)
     plain = best_of(lambda: best_antecedents(starts, scores), 20)
     error = float(np.abs(found.features - nine_features(truth, found.tree.clusters())).max())
     return {

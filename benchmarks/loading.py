@@ -124,7 +124,7 @@ def balance(sample: Sample) -> dict[str, int]:
     }
 
 
-def settled(sample: Sample, sent: int) -> bool:
+def is_drained(sample: Sample, sent: int) -> bool:
     """Whether every record that was sent was read, and is judged or counted as dropped."""
     found = balance(sample)
     return found["read"] >= sent and found["read"] == found["verdicts"] + found["shed"]
@@ -257,7 +257,7 @@ def _write(path: Path, streams: Iterator[Any], name: str) -> Path:
     return path
 
 
-def until_settled(daemon: PinnedDaemon, sent: int) -> dict[str, float]:
+def until_drained(daemon: PinnedDaemon, sent: int) -> dict[str, float]:
     """Wait for the last verdict; the metrics then."""
     found: dict[str, float] = {}
 
@@ -265,7 +265,7 @@ def until_settled(daemon: PinnedDaemon, sent: int) -> dict[str, float]:
         nonlocal found
         found = daemon.metrics()
         time.sleep(0.1)
-        return settled(found, sent)
+        return is_drained(found, sent)
 
     daemon.until(done, f"{sent} records to be judged or dropped")
     return found

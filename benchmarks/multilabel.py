@@ -23,7 +23,7 @@ from sklearn.svm import LinearSVC
 
 from netclust.datasets.label_sets import LabelTable, read_labels
 from netclust.label_metrics import default_labels, measure_labels
-from netclust.models.looks import record_look
+from netclust.models.looks import record_test_use
 from netclust.models.multilabel_task import TASK, LabelSettings, decided
 from netclust.models.selection import k_folds
 from netclust.models.structured_task import choose_cost, learn
@@ -108,7 +108,7 @@ def compare(name: str, rehearse: bool, before: dict[str, Any]) -> dict[str, Any]
         "default": (np.broadcast_to(default_labels(train.Y), test.Y.shape), {}),
     }
     if not rehearse:
-        record_look(f"benchmarks/multilabel.py {name}", test.sha256, rows=len(answers), draws=1)
+        record_test_use(f"benchmarks/multilabel.py {name}", test.sha256, rows=len(answers), draws=1)
     other = answers["LinearSVC a label"][0]
     wrong = {key: (found != test.Y).mean(axis=1) for key, (found, _) in answers.items()}
     rows = {}

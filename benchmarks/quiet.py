@@ -31,7 +31,7 @@ from netclust.datasets.capture_simulator import simulate_capture
 from netclust.datasets.simulate import HELD_BACK, KNOWN, simulate
 from netclust.model import Model
 from netclust.models.capture_cases import capture_span
-from netclust.models.looks import TEST_SETS, record_look
+from netclust.models.looks import TEST_SETS, record_test_use
 from netclust.models.shipped import load_shipped, shipped_models
 from netclust.schema import load_schema
 from netclust.stream.alert_events import Alert, AlertEvent, Event, Notice
@@ -64,7 +64,7 @@ WATCH = configured(
 
 
 @dataclass
-class Told:
+class ReportedAlert:
     """An alert as it was last told, and the true labels of the records that it names."""
 
     alert: Alert
@@ -88,7 +88,7 @@ class Replay:
     anomalous: Counter[str] = field(default_factory=Counter)
     novel: Counter[str] = field(default_factory=Counter)
     known: Counter[str] = field(default_factory=Counter)
-    alerts: dict[str, Told] = field(default_factory=dict)
+    alerts: dict[str, ReportedAlert] = field(default_factory=dict)
 
     @property
     def hours(self) -> float:
@@ -116,8 +116,8 @@ def replay(model: Model, tables: Iterable[Table], settings: Config) -> Replay:
             at += len(outcome.rows)
             if done.warm_at is None and any(_ends_warmup(event) for event in outcome.events):
                 done.warm_at = at
-            _tell(done, outcome.events, terminal)
-    _tell(done, detector.finish(), terminal)
+            _report(done, outcome.events, terminal)
+    _report(done, detector.finish(), terminal)
     done.held = detector.counters["not_told_in_warmup"]
     return done
 
@@ -140,13 +140,13 @@ class _Lines:
         return self._stream.getvalue()
 
 
-def _tell(done: Replay, events: Sequence[Event], terminal: _Lines) -> None:
+def _report(done: Replay, events: Sequence[Event], terminal: _Lines) -> None:
     for event in events:
         if not isinstance(event, AlertEvent):
             continue
         alert = event.alert
         named = [int(record.split(":")[1]) for record in (*alert.record_ids, alert.first_record, alert.last_record)]
-        told = done.alerts.setdefault(alert.id, Told(alert, set(), named[-1], ""))
+        told = done.alerts.setdefault(alert.id, ReportedAlert(alert, set(), named[-1], ""))
         told.alert = msgspec.structs.replace(alert)
         told.truth |= {done.truth[record] for record in named}
         told.lines += terminal.of(event)
@@ -251,7 +251,7 @@ def captures(model: Model, folder: Path, told: Path | None) -> dict[str, Any]:
     paths = [Path(path) for path in list_captures(sorted(p for p in (folder / "pcap").iterdir() if p.is_dir()))]
     digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
     looked = next((digest for digest in digests if digest in TEST_SETS), "")
-    record_look(f"benchmarks/quiet.py captures, model {model.encoding.schema.name}", looked, rows=2, draws=1)
+    record_test_use(f"benchmarks/quiet.py captures, model {model.encoding.schema.name}", looked, rows=2, draws=1)
     benign, attacks, lines, offices = [], [], "", {}
     with tempfile.TemporaryDirectory() as temporary:
         for path in paths:

@@ -14,7 +14,7 @@ from common import nsl_kdd, save
 from netclust.datasets.records import RecordReader, read_table
 from netclust.linker import LinkerConfig
 from netclust.models.evaluation import evaluate_network
-from netclust.models.looks import record_look
+from netclust.models.looks import record_test_use
 from netclust.models.network import train_network, with_reference
 from netclust.models.params import TrainParams
 from netclust.schema import load_schema
@@ -99,7 +99,7 @@ def main() -> None:
                 }
             )
             print(f"{name:32} {setting:15} ours {mean.round(2)} sd {sd.round(2)} published {target}")
-    record_look("replicate.py", reader.sha256, rows=len(rows), draws=args.draws)
+    record_test_use("replicate.py", reader.sha256, rows=len(rows), draws=args.draws)
     good = sum(row["within_spread"] for row in rows)
     save(
         "replicate", {"target": "every row within its spread", "within_spread": f"{good} of {len(rows)}", "rows": rows}

@@ -14,7 +14,7 @@ from netclust.batch import Batch, concat
 from netclust.datasets.records import RecordReader, read_table
 from netclust.linker import Linker, LinkerConfig
 from netclust.metrics import decision_metrics
-from netclust.models.looks import record_look
+from netclust.models.looks import record_test_use
 from netclust.models.network import train_network, with_reference
 from netclust.models.params import TrainParams
 from netclust.schema import load_schema
@@ -85,7 +85,7 @@ def main() -> None:
                     }
                 )
                 print(rows[-1], flush=True)
-    record_look("representatives.py", reader.sha256, rows=len(rows), draws=DRAWS)
+    record_test_use("representatives.py", reader.sha256, rows=len(rows), draws=DRAWS)
     save("representatives", {"draws": DRAWS, "delay": DELAY, "flood": FLOOD, "after": AFTER, "rows": rows})
 
 

@@ -131,7 +131,7 @@ def figures(spent, work, members, chosen) -> dict:
 def bytes_per_referent(linker: Linker) -> dict[str, float]:
     """Memory of a window by what it is for; untouched pages of the groups are not counted."""
     part = linker._parts[0]
-    index = linker.searching._windows[0]
+    index = linker.referent_search._windows[0]
     kept = max(linker.config.kept, 1)
     window = sum(a.nbytes for a in part.window)
     rows = sum(getattr(index, n).nbytes for n in ("row", "where", "held", "hint"))
@@ -200,7 +200,7 @@ def measure(name: str, model: Model, stream: Iterator[Batch], most: int, records
         row["full_scan_same"] = all(
             getattr(wanted, f.name).tobytes() == getattr(found, f.name).tobytes() for f in fields(wanted)
         )
-        if linker.searching.window(0, linker._parts[0])[1]:
+        if linker.referent_search.window(0, linker._parts[0])[1]:
             row["bytes_per_referent"] = bytes_per_referent(linker)
         rows.append(row)
         print(

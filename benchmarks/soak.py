@@ -36,7 +36,7 @@ from loading import (
     pinned,
     quantile,
     total,
-    until_settled,
+    until_drained,
 )
 
 TIMES_RATED = 2
@@ -78,7 +78,7 @@ def soak(folder: Path, seconds: float, rate: float, *, quick: bool = False) -> d
         with Watch(daemon, scrape=scrape, memory=memory) as seen:
             fed = feed(daemon.feed_port, pools, plan(seconds, rate, warm_up))
         cpu = daemon.cpu_seconds() - cpu
-        end = until_settled(daemon, fed.sent)
+        end = until_drained(daemon, fed.sent)
         peak = daemon.peak_rss()
         code = daemon.stop()
     found = balance(end)

@@ -12,7 +12,7 @@ from netclust.datasets.records import RecordReader, read_table
 from netclust.kernels.jit import kernel
 from netclust.linker import Linker, LinkerConfig
 from netclust.models.evaluation import evaluate_network
-from netclust.models.looks import record_look
+from netclust.models.looks import record_test_use
 from netclust.models.network import train_network, with_reference
 from netclust.models.params import TrainParams
 from netclust.schema import load_schema
@@ -65,7 +65,7 @@ def main() -> None:
     config = LinkerConfig.thesis(referent_window=100, delay=100)
     reading = best_of(lambda: read_table(nsl_kdd("KDDTrain+"), kdd))
     rates = [evaluate_network(model, reader, config).metrics()["records_per_second"] for _ in range(5)]
-    record_look("sweep.py", reader.sha256, rows=len(rates), draws=1)
+    record_test_use("sweep.py", reader.sha256, rows=len(rates), draws=1)
     save(
         "sweep",
         {

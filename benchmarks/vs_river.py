@@ -11,7 +11,7 @@ from river import forest, linear_model, preprocessing
 
 from netclust.datasets.records import RecordReader, read_table
 from netclust.linker import Linker, LinkerConfig
-from netclust.models.looks import record_look
+from netclust.models.looks import record_test_use
 from netclust.models.network import train_network
 from netclust.models.params import TrainParams
 from netclust.schema import load_schema
@@ -51,7 +51,7 @@ def main() -> None:
             logistic, river_rate(lambda: preprocessing.StandardScaler() | linear_model.LogisticRegression(), 10_000)
         )
         forest_rate = max(forest_rate, river_rate(lambda: forest.ARFClassifier(n_models=10, seed=0), 1000))
-    record_look("vs_river.py", reader.sha256, rows=TURNS * (RUNS + 2), draws=1)
+    record_test_use("vs_river.py", reader.sha256, rows=TURNS * (RUNS + 2), draws=1)
     save(
         "vs_river",
         {

@@ -31,8 +31,8 @@ import numpy as np
 from netclust.datasets.documents import LIMITS, Limits
 from netclust.datasets.number_rows import NumberRows, finite_number
 from netclust.errors import InputError
-from netclust.optional import need
-from netclust.text import printable
+from netclust.optional import require_optional
+from netclust.text import sanitize
 
 __all__ = ["MAX_COLUMNS", "Arff", "Attribute", "parse_arff"]
 
@@ -127,32 +127,32 @@ def _header(path: str | Path, lines: Iterator[tuple[int, str]]) -> tuple[str, li
         elif word == "@attribute":
             one = _attribute(body, where)
             if one.name in seen:
-                raise InputError(f"{where}: attribute {printable(one.name)!r} is there twice")
+                raise InputError(f"{where}: attribute {sanitize(one.name)!r} is there twice")
             seen.add(one.name)
             attributes.append(one)
             columns += len(one.columns)
             if columns > MAX_COLUMNS:
                 raise InputError(f"{where}: more than {MAX_COLUMNS:,} columns")
         else:
-            raise InputError(f"{where}: expected @attribute or @data, found {printable(body[:60])!r}")
+            raise InputError(f"{where}: expected @attribute or @data, found {sanitize(body[:60])!r}")
     raise InputError(f"{path}: no @data: it is no whole ARFF file")
 
 
 def _attribute(body: str, where: str) -> Attribute:
     found = _DECLARED.match(body)
     if not found:
-        raise InputError(f"{where}: expected @attribute NAME TYPE, found {printable(body[:60])!r}")
+        raise InputError(f"{where}: expected @attribute NAME TYPE, found {sanitize(body[:60])!r}")
     name, kind = _unquoted(found[1]), found[2].strip()
     if kind.startswith("{"):
         inside = kind[1 : kind.rfind("}")] if "}" in kind else None
         values = None if inside is None else _split(inside)
         if not values or len(set(values)) < len(values) or "" in values:
-            raise InputError(f"{where}: the values of {printable(name)!r} are no {{one,other,...}}, each there once")
+            raise InputError(f"{where}: the values of {sanitize(name)!r} are no {{one,other,...}}, each there once")
         return Attribute(name, tuple(values))
     word = kind.split(None, 1)[0].lower() if kind else ""
     if word not in _NUMERIC:
         raise InputError(
-            f"{where}: attribute {printable(name)!r} is {printable(word[:20]) or 'of no type'}: only numeric and "
+            f"{where}: attribute {sanitize(name)!r} is {sanitize(word[:20]) or 'of no type'}: only numeric and "
             "nominal ({a,b}) ones can be used, take it out or make numbers of it"
         )
     return Attribute(name)
@@ -220,10 +220,10 @@ class _Rows:
     def _code(self, attribute: Attribute, value: str, where: str) -> float:
         codes = attribute.codes or {}
         if value not in codes:
-            among = ", ".join(map(printable, list(codes)[:5]))
+            among = ", ".join(map(sanitize, list(codes)[:5]))
             missing = ": fill missing values in first" if value == "?" else ""
             raise InputError(
-                f"{where}: {printable(attribute.name)} is {printable(value[:40])!r}, expected one of {among}{missing}"
+                f"{where}: {sanitize(attribute.name)} is {sanitize(value[:40])!r}, expected one of {among}{missing}"
             )
         return codes[value]
 
@@ -231,7 +231,7 @@ class _Rows:
         end = found.end() if (found := _INSIDE.match(body)) else 0
         rest = body[end + 1 :].lstrip()
         if body[end : end + 1] != "}" or (rest and not rest.startswith("%")):
-            raise InputError(f"{where}: a sparse row ends in }}, found {printable(body[-20:])!r}")
+            raise InputError(f"{where}: a sparse row ends in }}, found {sanitize(body[-20:])!r}")
         inside = body[1:end]
         places, values = self._pairs(inside, where)
         if max(places, default=0) >= len(self._attributes):
@@ -248,7 +248,7 @@ class _Rows:
             return [1.0] * len(values)
         given = [(self._attributes[at], value) for at, value in zip(places, values, strict=True)]
         return [
-            finite_number(value, printable(one.name), where) if one.plain else self._code(one, value, where)
+            finite_number(value, sanitize(one.name), where) if one.plain else self._code(one, value, where)
             for one, value in given
         ]
 
@@ -267,7 +267,7 @@ class _Rows:
             if not found[3]:
                 return places, values
         raise InputError(
-            f"{where}: expected {{PLACE VALUE, PLACE VALUE, ...}}, found {printable(inside[at : at + 40])!r}"
+            f"{where}: expected {{PLACE VALUE, PLACE VALUE, ...}}, found {sanitize(inside[at : at + 40])!r}"
         )
 
     def matrix(self) -> tuple[tuple[str, ...], Any]:
@@ -292,10 +292,12 @@ class _Rows:
         parts.append(X[:, start:])
         if not self._sparse:
             return names, np.concatenate(parts, axis=1)
-        return names, need("scipy.sparse", "reading sparse rows").hstack(parts, format="csr", dtype=np.float64)
+        return names, require_optional("scipy.sparse", "reading sparse rows").hstack(
+            parts, format="csr", dtype=np.float64
+        )
 
     def _whole(self) -> Any:
-        sparse = need("scipy.sparse", "reading sparse rows")
+        sparse = require_optional("scipy.sparse", "reading sparse rows")
         shape = (self._count, len(self._attributes))
         X = sparse.csr_matrix(
             (np.array(self._given), np.array(self._at, np.int32), np.array(self._starts)), shape=shape
@@ -344,5 +346,5 @@ class _Rows:
                 return
             row, place = map(int, np.argwhere(wrong)[0])
             at, value = self._binary[place], part[row, place]
-        name = printable(self._attributes[at].name)
+        name = sanitize(self._attributes[at].name)
         raise InputError(f"{self._path} line {self._lines[row]}: {name} is {value:g}, expected one of 0, 1")

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from netclust.datasets.item_sets import LIMITS, ItemTable, Limits, read_items, sets_of
 from netclust.errors import InputError
-from netclust.text import printable
+from netclust.text import sanitize
 
 __all__ = ["CandidatePairs", "read_candidate_pairs"]
 
@@ -61,7 +61,7 @@ def read_candidate_pairs(
     other = tuple(name for name in whole.fields if name not in (*ROLES, "example"))
     wanted = other if fields is None else tuple(fields)
     if missing := [name for name in wanted if name not in other]:
-        raise InputError(f"{path} line 1: no column {printable(missing[0])!r} with a feature of the pairs")
+        raise InputError(f"{path} line 1: no column {sanitize(missing[0])!r} with a feature of the pairs")
     if not wanted:
         raise InputError(f"{path} line 1: no column with a feature: name what describes a pair, in numbers")
     if "example" in whole.fields:
@@ -80,7 +80,7 @@ def _problem(path: str | Path, part: ItemTable, fields: tuple[str, ...]) -> Cand
         marks = part.column("match")
         if wrong := [k for k, mark in enumerate(marks) if mark not in ("0", "1")]:
             k = wrong[0]
-            raise InputError(f"{path}: {_pair(part, k)}: match is {printable(marks[k][:40])!r}, expected 0 or 1")
+            raise InputError(f"{path}: {_pair(part, k)}: match is {sanitize(marks[k][:40])!r}, expected 0 or 1")
         match = np.array([mark == "1" for mark in marks], np.bool_)
     name = part.sets[0] if part.sets else ""
     return CandidatePairs(name, left, right, features, fields, match)
@@ -95,11 +95,11 @@ def _numbers(path: str | Path, part: ItemTable, field: str) -> NDArray[np.float6
         except ValueError:
             values[k] = np.nan
         if not abs(values[k]) <= 1e100:
-            what = f"{_pair(part, k)}: {printable(field)} is {printable(text[:40])!r}"
+            what = f"{_pair(part, k)}: {sanitize(field)} is {sanitize(text[:40])!r}"
             raise InputError(f"{path}: {what}, expected a number")
     return values
 
 
 def _pair(part: ItemTable, k: int) -> str:
     """A row as messages name it: the number of the pair counts from the line below the header."""
-    return f"pair {part.ids[k]} ({printable(part.column('left')[k])}, {printable(part.column('right')[k])})"
+    return f"pair {part.ids[k]} ({sanitize(part.column('left')[k])}, {sanitize(part.column('right')[k])})"

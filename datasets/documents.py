@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 from netclust.datasets.opening import STDIN, UNREADABLE, open_bytes, peek_bytes, unreadable
 from netclust.errors import InputError
-from netclust.text import printable
+from netclust.text import sanitize
 
 __all__ = ["LIMITS", "MESSAGE_FIELDS", "Documents", "Limits", "read_documents", "split_message"]
 
@@ -84,7 +84,7 @@ def read_documents(path: str | Path, limits: Limits = LIMITS) -> Documents:
     ids = tuple(document.name for document in documents)
     for one, other in pairwise(ids):
         if one == other:
-            raise InputError(f"{path}: {printable(one)} is there twice")
+            raise InputError(f"{path}: {sanitize(one)} is there twice")
     depth = len(documents[0].place)
     texts = [split_message(decode(document.content)) for document in documents]
     fields = MESSAGE_FIELDS if any(len(text) > 1 for text in texts) else ("text",)
@@ -161,7 +161,7 @@ def _folder(folder: Path, limits: Limits, place: tuple[str, ...] = ()) -> Iterat
             continue
         if entry.is_dir():
             if len(place) + 1 >= _DEPTH:
-                raise InputError(f"{printable(str(entry))}: deeper than SET/CLUSTER/FILE")
+                raise InputError(f"{sanitize(str(entry))}: deeper than SET/CLUSTER/FILE")
             yield from _folder(entry, limits, (*place, name))
         elif entry.is_file():
             try:
@@ -169,7 +169,7 @@ def _folder(folder: Path, limits: Limits, place: tuple[str, ...] = ()) -> Iterat
                     content = file.read(limits.document_bytes + 1)
             except OSError as error:
                 raise unreadable(entry, error) from None
-            _check_size(len(content), printable(str(entry)), limits)
+            _check_size(len(content), sanitize(str(entry)), limits)
             yield _Document((*place, name), content)
 
 
@@ -197,7 +197,7 @@ def _member(path: str | Path, archive: tarfile.TarFile, member: tarfile.TarInfo,
     place = tuple(part for part in name.split("/") if part not in ("", "."))
     if not member.isreg() or member.issparse() or not place or any(part.startswith(".") for part in place):
         return None
-    where = f"{path}: {printable(name)}"
+    where = f"{path}: {sanitize(name)}"
     _check_size(member.size, where, limits)
     file = archive.extractfile(member)
     return _Document(place, file.read() if file else b"")
@@ -226,7 +226,7 @@ def _items(path: str | Path, documents: list[_Document]) -> list[_Document]:
     below = [document for document in documents if len(document.place) > 1]
     texts = [document for document in top if document.name.lower().endswith(".txt")]
     if below and texts:
-        raise InputError(f"{path}: {printable(texts[0].name)} is in no cluster's folder, {printable(below[0].name)} is")
+        raise InputError(f"{path}: {sanitize(texts[0].name)} is in no cluster's folder, {sanitize(below[0].name)} is")
     items = below or texts or top
     if not items:
         raise InputError(f"{path}: no documents: FOLDER/FILE, FOLDER/CLUSTER/FILE or FOLDER/SET/CLUSTER/FILE")
@@ -234,7 +234,7 @@ def _items(path: str | Path, documents: list[_Document]) -> list[_Document]:
     if odd or len(items[0].place) > _DEPTH:
         other = odd[0] if odd else items[0]
         raise InputError(
-            f"{path}: {printable(items[0].name)} and {printable(other.name)} must both be CLUSTER/FILE or both "
+            f"{path}: {sanitize(items[0].name)} and {sanitize(other.name)} must both be CLUSTER/FILE or both "
             "SET/CLUSTER/FILE"
         )
     return items

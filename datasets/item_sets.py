@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from netclust.datasets.documents import LIMITS, Limits, decode, is_tar, read_bounded, read_documents
 from netclust.errors import InputError
-from netclust.text import printable
+from netclust.text import sanitize
 
 __all__ = ["LIMITS", "ItemTable", "Limits", "read_items", "sets_of"]
 
@@ -184,10 +184,10 @@ def _columns(
         raise InputError(f"{path} line 1: no header line with the names of the columns")
     known = {name: at for at, name in enumerate(header) if name}
     if len(known) < sum(map(bool, header)):
-        raise InputError(f"{path} line 1: two columns have one name: {printable(', '.join(header))}")
+        raise InputError(f"{path} line 1: two columns have one name: {sanitize(', '.join(header))}")
     for name in [*filter(None, roles), *(fields or ())]:
         if name not in known:
-            raise InputError(f"{path} line 1: no column {name!r}: there are {printable(', '.join(known))}")
+            raise InputError(f"{path} line 1: no column {name!r}: there are {sanitize(', '.join(known))}")
     texts = list(fields) if fields is not None else [name for name in known if name not in roles]
     if not texts:
         raise InputError(f"{path}: no field is left to compare items by")
@@ -214,7 +214,7 @@ def _check_twice(
         if at not in first:
             first[at] = n
             continue
-        found = f"id {printable(at[0])!r}" + (f" of set {printable(at[1])!r}" if sets else "")
+        found = f"id {sanitize(at[0])!r}" + (f" of set {sanitize(at[1])!r}" if sets else "")
         if lines is None:
             raise InputError(f"{found} is there twice")
         raise InputError(f"{where} line {lines[n]}: {found} was there in line {lines[first[at]]} already")

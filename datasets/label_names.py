@@ -19,7 +19,7 @@ from typing import NamedTuple
 from netclust.datasets.documents import decode, read_bounded
 from netclust.datasets.opening import STDIN
 from netclust.errors import InputError
-from netclust.text import printable
+from netclust.text import sanitize
 
 __all__ = ["MAX_LABELS", "LabelChoice", "find_label_file", "pick_labels", "read_label_names"]
 
@@ -56,7 +56,7 @@ class LabelChoice(NamedTuple):
             return cls(number=int(labels))
         names = tuple(name.strip() for name in labels.split(","))
         if not all(names):
-            raise InputError(f"labels {printable(labels)!r}: a number, or names with commas between them")
+            raise InputError(f"labels {sanitize(labels)!r}: a number, or names with commas between them")
         return cls(names=names)
 
 
@@ -66,12 +66,12 @@ def pick_labels(path: str | Path, columns: Sequence[str], choice: LabelChoice, r
     known = set(columns)
     for name in names:
         if name not in known:
-            some = printable(", ".join(columns[-5:]))
+            some = sanitize(", ".join(columns[-5:]))
             raise InputError(
-                f"{path}: there is no column for the label {printable(name)!r}; the last columns are {some}"
+                f"{path}: there is no column for the label {sanitize(name)!r}; the last columns are {some}"
             )
     if len(set(names)) < len(names):
-        raise InputError(f"{path}: a label is named twice: {printable(', '.join(names))[:200]}")
+        raise InputError(f"{path}: a label is named twice: {sanitize(', '.join(names))[:200]}")
     if len(names) > MAX_LABELS:
         raise InputError(f"{path}: {len(names):,} labels, more than {MAX_LABELS:,}")
     if len(names) == len(columns):
@@ -85,7 +85,7 @@ def _chosen(path: str | Path, columns: Sequence[str], choice: LabelChoice, relat
     if choice.prefix is not None:
         found = tuple(name for name in columns if name.startswith(choice.prefix))
         if not found:
-            raise InputError(f"{path}: no column begins with {printable(choice.prefix)!r}")
+            raise InputError(f"{path}: no column begins with {sanitize(choice.prefix)!r}")
         return found
     if choice.file is not None:
         return read_label_names(choice.file)

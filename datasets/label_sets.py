@@ -34,7 +34,7 @@ from netclust.datasets.label_names import LabelChoice, pick_labels
 from netclust.datasets.libsvm import is_libsvm, parse_libsvm
 from netclust.datasets.number_rows import NumberRows
 from netclust.errors import InputError
-from netclust.text import printable
+from netclust.text import sanitize
 
 __all__ = ["LabelChoice", "LabelFormat", "LabelTable", "read_labels"]
 
@@ -145,10 +145,10 @@ def _csv(path: str | Path, text: str, id_column: str | None, wanted: LabelChoice
         header = [name.strip() for name in next(reader, [])]
         if not all(header) or len(set(header)) < len(header):
             raise InputError(
-                f"{path} line 1: every column needs a name of its own: {printable(', '.join(header)[:200])}"
+                f"{path} line 1: every column needs a name of its own: {sanitize(', '.join(header)[:200])}"
             )
         if id_column is not None and id_column not in header:
-            raise InputError(f"{path} line 1: no column {id_column!r}: there are {printable(', '.join(header)[:200])}")
+            raise InputError(f"{path} line 1: no column {id_column!r}: there are {sanitize(', '.join(header)[:200])}")
         at = None if id_column is None else header.index(id_column)
         kept = [place for place in range(len(header)) if place != at]
         if isinstance(wanted, set):
@@ -183,7 +183,7 @@ def _columns(path: str | Path, whole: _Whole, names: Sequence[str]) -> Any:
     missing = [name for name in names if name not in place]
     if missing:
         more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-        raise InputError(f"{path}: no column {printable(missing[0])!r}{more}, which the model needs")
+        raise InputError(f"{path}: no column {sanitize(missing[0])!r}{more}, which the model needs")
     return whole.X[:, [place[name] for name in names]]
 
 
@@ -192,7 +192,7 @@ def _known(path: str | Path, whole: _Whole, labels: Sequence[str]) -> tuple[str,
     there = set(whole.names)
     missing = [name for name in labels if name not in there]
     if missing and len(missing) < len(labels):
-        raise InputError(f"{path}: no column for the label {printable(missing[0])!r}, but for others of the model")
+        raise InputError(f"{path}: no column for the label {sanitize(missing[0])!r}, but for others of the model")
     return () if missing else tuple(labels)
 
 
@@ -203,5 +203,5 @@ def _truths(path: str | Path, whole: _Whole, labels: Sequence[str]) -> NDArray[n
     if wrong.any():
         row, at = map(int, np.argwhere(wrong)[0])
         why = "a label is 0 or 1 (ARFF: or no and yes)"
-        raise InputError(f"{path} row {row + 1}: label {printable(labels[at])} is {Y[row, at]:g}: {why}")
+        raise InputError(f"{path} row {row + 1}: label {sanitize(labels[at])} is {Y[row, at]:g}: {why}")
     return Y.astype(np.uint8)

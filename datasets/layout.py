@@ -2,7 +2,7 @@
 
 >>> from netclust.schema import load_schema
 >>> layout = schema_layout(load_schema("kdd"))
->>> layout.complaint(parse.NOT_A_NUMBER, 0, "abc", 43)
+>>> layout.refusal(parse.NOT_A_NUMBER, 0, "abc", 43)
 ", column 1 (duration): 'abc' is not a number"
 """
 
@@ -109,7 +109,7 @@ class Layout:
             max_line=max_line,
         )
 
-    def complaint(self, reason: int, column: int, value: str, found: int) -> str:
+    def refusal(self, reason: int, column: int, value: str, found: int) -> str:
         """What is wrong with a line, to stand behind the file's name and the line's number."""
         if reason == parse.COLUMNS:
             n = len(self.columns)

@@ -22,8 +22,8 @@ from netclust.datasets.documents import LIMITS, Limits
 from netclust.datasets.label_names import MAX_LABELS
 from netclust.datasets.number_rows import finite_number
 from netclust.errors import InputError
-from netclust.optional import need
-from netclust.text import printable
+from netclust.optional import require_optional
+from netclust.text import sanitize
 
 __all__ = ["Libsvm", "is_libsvm", "parse_libsvm"]
 
@@ -102,7 +102,7 @@ def _parse(path: str | Path, text: str, limits: Limits) -> _Parsed:
         if ":" not in parts[0]:
             given = tuple(parts.pop(0).split(","))
             if not all(given) or len(set(given)) < len(given):
-                raise InputError(f"{where}: labels {printable(','.join(given)[:60])!r}: each once, with commas")
+                raise InputError(f"{where}: labels {sanitize(','.join(given)[:60])!r}: each once, with commas")
         here = _features(parts, where)
         if len(set(here)) < len(here):
             raise InputError(f"{where}: a feature is there twice")
@@ -121,7 +121,7 @@ def _features(parts: list[str], where: str) -> list[int]:
     for part in parts:
         at, colon, _ = part.partition(":")
         if not (colon and at.isascii() and at.isdigit() and len(at) < 10 and int(at) <= MAX_COLUMNS):
-            raise InputError(f"{where}: {printable(part[:40])!r} is no FEATURE:VALUE (0 to {MAX_COLUMNS:,})")
+            raise InputError(f"{where}: {sanitize(part[:40])!r} is no FEATURE:VALUE (0 to {MAX_COLUMNS:,})")
         places.append(int(at))
     return places
 
@@ -129,7 +129,7 @@ def _features(parts: list[str], where: str) -> list[int]:
 def _number(name: str, path: str | Path) -> int:
     at = name.removeprefix(_NAME)
     if not (at.isascii() and at.isdigit()):
-        why = f"LIBSVM's features have numbers, and {printable(name)!r} is wanted"
+        why = f"LIBSVM's features have numbers, and {sanitize(name)!r} is wanted"
         raise InputError(f"{path}: {why}: give a file in the format that the model was trained on")
     return int(at)
 
@@ -142,7 +142,7 @@ def _matrix(
     column[numbers] = np.arange(len(numbers))
     kept = column[places] >= 0
     count = np.concatenate([[0], np.cumsum(kept)])[starts]
-    csr = need("scipy.sparse", "reading sparse rows").csr_matrix
+    csr = require_optional("scipy.sparse", "reading sparse rows").csr_matrix
     X = csr((values[kept], column[places[kept]], count), shape=(len(starts) - 1, len(numbers)))
     X.eliminate_zeros()
     X.sort_indices()
@@ -163,6 +163,6 @@ def _truths(path: str | Path, rows: _Parsed, labels: Sequence[str], optional: bo
     for row, given in enumerate(rows.given):
         for label in given:
             if label not in place:
-                raise InputError(f"{path} line {rows.lines[row]}: the model has no label {printable(label)!r}")
+                raise InputError(f"{path} line {rows.lines[row]}: the model has no label {sanitize(label)!r}")
             Y[row, place[label]] = 1
     return Y

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.text import printable
+from netclust.text import sanitize
 
 __all__ = ["MAX_CELLS", "NumberRows", "finite_number"]
 
@@ -70,7 +70,7 @@ class NumberRows:
         if odd or not np.isfinite(flat).all():
             for cells, line in zip(rows, lines, strict=True):
                 for name, cell in zip(self._names, cells, strict=True):
-                    finite_number(cell, printable(name), f"{self._path} line {line}")
+                    finite_number(cell, sanitize(name), f"{self._path} line {line}")
         self._parts.append(flat.reshape(len(rows), len(self._names)))
 
 
@@ -87,5 +87,5 @@ def finite_number(text: str, what: str, where: str) -> float:
     if not math.isfinite(value):
         missing = text.strip().lower() in ("?", "", "nan", "na")
         why = ": fill missing values in first" if missing else ""
-        raise InputError(f"{where}: {what} is {printable(text.strip()[:40])!r}, expected a number{why}")
+        raise InputError(f"{where}: {what} is {sanitize(text.strip()[:40])!r}, expected a number{why}")
     return value

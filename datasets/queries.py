@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from netclust.datasets.documents import LIMITS, Limits, decode, read_bounded
 from netclust.errors import InputError
-from netclust.text import printable
+from netclust.text import sanitize
 
 __all__ = ["Queries", "Query", "QueryColumns", "QueryFormat", "read_queries"]
 
@@ -167,12 +167,12 @@ def _svmrank(path: str | Path, text: str, fields: Sequence[str] | None, limits: 
             continue
         where = f"{path} line {number}"
         if len(body) < 2 or not body[1].startswith("qid:") or body[1] == "qid:":
-            raise InputError(f"{where}: expected LABEL qid:QUERY FEATURE:VALUE ..., found {printable(line[:60])!r}")
+            raise InputError(f"{where}: expected LABEL qid:QUERY FEATURE:VALUE ..., found {sanitize(line[:60])!r}")
         found: dict[int, float] = {}
         for part in body[2:]:
             at, colon, value = part.partition(":")
             if not (colon and at.isascii() and at.isdigit() and 1 <= int(at) <= MAX_FEATURE):
-                raise InputError(f"{where}: {printable(part[:40])!r} is no FEATURE:VALUE (1 to {MAX_FEATURE:,})")
+                raise InputError(f"{where}: {sanitize(part[:40])!r} is no FEATURE:VALUE (1 to {MAX_FEATURE:,})")
             if int(at) in found:
                 raise InputError(f"{where}: feature {at} is there twice")
             found[int(at)] = _number(value, f"feature {at}", where)
@@ -251,13 +251,13 @@ def _find(
 ) -> _Places:
     known = {name: at for at, name in enumerate(header) if name}
     if len(known) < sum(map(bool, header)):
-        raise InputError(f"{path} line 1: two columns have one name: {printable(', '.join(header))}")
+        raise InputError(f"{path} line 1: two columns have one name: {sanitize(', '.join(header))}")
 
     def place(role: str, needed: bool) -> int | None:
         name = getattr(columns, role) or role
         if name not in known and (needed or getattr(columns, role)):
             raise InputError(
-                f"{path} line 1: no column {name!r} for the {role}: there are {printable(', '.join(known))}; "
+                f"{path} line 1: no column {name!r} for the {role}: there are {sanitize(', '.join(known))}; "
                 f"name it with --{role}"
             )
         return known.get(name)
@@ -271,7 +271,7 @@ def _find(
     names = tuple(name for name, at in known.items() if at not in roles) if fields is None else tuple(fields)
     for name in names:
         if name not in known:
-            raise InputError(f"{path} line 1: no column {name!r}: there are {printable(', '.join(known))}")
+            raise InputError(f"{path} line 1: no column {name!r}: there are {sanitize(', '.join(known))}")
     if not names:
         raise InputError(f"{path}: no column is left to rank by")
     return _Places(query, label, ident, tuple(known[name] for name in names), names, len(header))
@@ -313,5 +313,5 @@ def _number(text: str, what: str, where: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise InputError(f"{where}: {what} is {printable(text[:40])!r}, expected a number")
+        raise InputError(f"{where}: {what} is {sanitize(text[:40])!r}, expected a number")
     return value

@@ -229,8 +229,8 @@ class RecordParser:
             return None
         span = slice(int(result[parse.START]), int(result[parse.START] + result[parse.LENGTH]))
         value = buffer[span][:80].tobytes().decode("utf-8", "replace")
-        complaint = layout.complaint(reason, int(result[parse.COLUMN]), value, int(result[parse.FOUND]))
-        message = f"{self.where} line {self.line}{complaint}"
+        refusal = layout.refusal(reason, int(result[parse.COLUMN]), value, int(result[parse.FOUND]))
+        message = f"{self.where} line {self.line}{refusal}"
         if not skip:
             return InputError(message)
         self.first_skipped = message

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from netclust.datasets.label_sets import LabelTable
 from netclust.errors import InputError
-from netclust.optional import need
+from netclust.optional import require_optional
 
 __all__ = ["synth1", "synth2"]
 
@@ -75,7 +75,7 @@ def _generator(n: int, seed: int) -> np.random.Generator:
 
 
 def _table(columns: NDArray[np.int64], starts: NDArray[np.int64], width: int, Y: NDArray[np.uint8]) -> LabelTable:
-    csr = need("scipy.sparse", "making sparse features").csr_matrix
+    csr = require_optional("scipy.sparse", "making sparse features").csr_matrix
     X = csr((np.ones(len(columns)), columns, starts), shape=(len(Y), width))
     names = tuple(f"feature {k}" for k in range(1, width + 1))
     labels = tuple(f"label {k}" for k in range(1, Y.shape[1] + 1))

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.pairs import StoredPairs, all_pairs
 
 __all__ = ["SynthSet", "region_count", "region_of", "synth_pairs"]
@@ -88,7 +88,7 @@ def _pairs(rng: np.random.Generator, labels: Indices, k: int, features: int, act
     on = np.argpartition(rng.random((len(left), features)), active - 1, axis=1)[:, :active]
     columns = np.sort(on, axis=1) + features * region_of(ends[0], ends[1], k)[:, None]
     starts = np.arange(len(left) + 1) * active
-    psi = need("scipy.sparse", "making sparse pair features").csr_matrix(
+    psi = require_optional("scipy.sparse", "making sparse pair features").csr_matrix(
         (np.ones(columns.size), columns.ravel(), starts), shape=(len(left), features * region_count(k))
     )
     return StoredPairs(len(labels), psi)

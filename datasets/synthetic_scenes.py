@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.optional import need
+from netclust.optional import require_optional
 
 __all__ = ["CLASSES", "Scene", "made_scene", "nearest", "neighbours"]
 
@@ -88,14 +88,14 @@ def _object(kind: int, centre: NDArray[np.float64], n: int, rng: np.random.Gener
 
 def nearest(scene: Scene, count: int) -> NDArray[np.int64]:
     """Edges from every point to so many that are nearest, each pair once."""
-    tree = need("scipy.spatial", "neighbours of points").cKDTree(scene.place)
+    tree = require_optional("scipy.spatial", "neighbours of points").cKDTree(scene.place)
     _, found = tree.query(scene.place, min(count + 1, len(scene.place)))
     return _pairs(np.repeat(np.arange(len(found)), found.shape[1] - 1), found[:, 1:].ravel())
 
 
 def neighbours(scene: Scene, seed: int = 0, *, near: float = 1.0, aside: float = 0.5) -> NDArray[np.int64]:
     """Edges as of the source: three drawn in a ball round every point, three in an upright cylinder through it."""
-    trees = need("scipy.spatial", "neighbours of points").cKDTree
+    trees = require_optional("scipy.spatial", "neighbours of points").cKDTree
     rng = np.random.default_rng(seed)
     left: list[NDArray[np.int64]] = []
     right: list[NDArray[np.int64]] = []

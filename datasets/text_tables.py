@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from netclust.datasets.documents import LIMITS, Limits, decode, read_bounded
 from netclust.errors import InputError
-from netclust.text import printable
+from netclust.text import sanitize
 
 __all__ = ["TextTable", "read_text_table", "seconds_of"]
 
@@ -50,8 +50,8 @@ class TextTable:
     def column(self, name: str) -> tuple[str, ...]:
         """A column by its name."""
         if name not in self.columns:
-            there = ", ".join(map(printable, list(self.columns)[:20]))
-            raise InputError(f"{self.path}: no column {printable(name)!r}: there are {there}")
+            there = ", ".join(map(sanitize, list(self.columns)[:20]))
+            raise InputError(f"{self.path}: no column {sanitize(name)!r}: there are {there}")
         return self.columns[name]
 
     def rows(self, index: Sequence[int] | NDArray[np.int64]) -> TextTable:
@@ -84,7 +84,7 @@ def _csv(path: str, text: str, limits: Limits) -> dict[str, list[str]]:
     try:
         header = [name.strip() for name in next(row for row in reader if row)]
         if len(set(header)) < len(header) or not all(header):
-            raise InputError(f"{path} line 1: every column needs a name of its own: {printable(', '.join(header))}")
+            raise InputError(f"{path} line 1: every column needs a name of its own: {sanitize(', '.join(header))}")
         rows = []
         for row in reader:
             if not row:
@@ -145,7 +145,7 @@ def seconds_of(values: Sequence[str], where: str) -> NDArray[np.float64]:
             try:
                 found[i] = np.datetime64(value.removesuffix("Z"), "us").astype(np.int64) / 1e6
             except ValueError:
-                raise InputError(f"{where}: {printable(value)!r} in row {i + 1} is no time") from None
+                raise InputError(f"{where}: {sanitize(value)!r} in row {i + 1} is no time") from None
     if not np.isfinite(found).all():
         raise InputError(f"{where}: row {int(np.argmin(np.isfinite(found))) + 1} has no finite time")
     return found

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.container import Arrays, need
+from netclust.container import Arrays, require_array
 from netclust.errors import ModelError
 from netclust.kernels import traffic
 
@@ -85,10 +85,10 @@ class SlidingCounts:
         where = "traffic window"
         if self._state[traffic.HELD]:
             raise ValueError("a window is restored before anything is counted in it")
-        time = need(arrays, f"{prefix}time", np.int64, (None,), where)
-        keys = need(arrays, f"{prefix}keys", np.uint64, (len(time), len(self._parent)), where)
-        klass = need(arrays, f"{prefix}class", np.uint8, (len(time),), where)
-        dropped = need(arrays, f"{prefix}dropped", np.int64, (1,), where)
+        time = require_array(arrays, f"{prefix}time", np.int64, (None,), where)
+        keys = require_array(arrays, f"{prefix}keys", np.uint64, (len(time), len(self._parent)), where)
+        klass = require_array(arrays, f"{prefix}class", np.uint8, (len(time),), where)
+        dropped = require_array(arrays, f"{prefix}dropped", np.int64, (1,), where)
         if len(time) > self.longest:
             raise ModelError(f"{where}: {prefix}time has {len(time)} records, there is room for {self.longest}")
         if (time[1:] < time[:-1]).any():

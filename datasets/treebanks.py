@@ -28,7 +28,7 @@ from netclust.container import write_bytes
 from netclust.datasets.documents import LIMITS, Limits, decode, read_bounded
 from netclust.errors import InputError
 from netclust.structures.syntax import Tree, bracketed, fold
-from netclust.text import printable
+from netclust.text import sanitize
 
 __all__ = [
     "MAX_DEPTH", "MAX_WORDS", "Sentences", "Treebank", "clean", "parse_brackets", "read_sentences", "read_trees",
@@ -188,4 +188,4 @@ def clean(tree: Tree, *, functional_tags: bool = False, traces: bool = False) ->
 
 
 def _shown(token: str) -> str:
-    return repr(printable(token[:40]))
+    return repr(sanitize(token[:40]))

@@ -47,9 +47,9 @@ for alert in alerts[:5]:
 # %%
 busiest, _ = Counter(verdicts.cluster[verdicts.anomalous].tolist()).most_common(1)[0]
 answer = linker.label_cluster(busiest, linker.normal_label)
-quiet = linker.judge(batch)
+quiet = linker.score_only(batch)
 linker.undo(answer)
-loud = linker.judge(batch)
+loud = linker.score_only(batch)
 print(
     f"the last batch again: {int(quiet.anomalous.sum())} anomalous with the answer, {int(loud.anomalous.sum())} without"
 )
@@ -61,5 +61,5 @@ print(
 
 # %%
 again = netclust.Linker.restore(model, linker.snapshot())
-assert again.judge(batch).score.tobytes() == loud.score.tobytes()
+assert again.score_only(batch).score.tobytes() == loud.score.tobytes()
 print("restored:", again.counters()["records_total"], "records")

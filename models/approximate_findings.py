@@ -44,7 +44,7 @@ class Finding(msgspec.Struct, frozen=True):
     because: dict[str, str]
 
 
-Told = tuple[bool, str] | None
+CheckResult = tuple[bool, str] | None
 
 
 def findings(lab: Lab) -> list[Finding]:
@@ -61,7 +61,7 @@ def findings(lab: Lab) -> list[Finding]:
     return made
 
 
-def _lbp_is_poor(lab: Lab, name: str) -> Told:
+def _lbp_is_poor(lab: Lab, name: str) -> CheckResult:
     own = {oracle: lab.loss(name, oracle, oracle) for oracle in lab.trained(name)}
     others = [loss for oracle, loss in own.items() if oracle != "lbp"]
     default = lab.loss(name, "default", "exact")
@@ -69,7 +69,7 @@ def _lbp_is_poor(lab: Lab, name: str) -> Told:
     return poor, f"LBP {own['lbp']:.2f}, the others {min(others):.2f} to {max(others):.2f}, default {default:.2f}"
 
 
-def _relaxed_prediction_is_bad(lab: Lab, name: str) -> Told:
+def _relaxed_prediction_is_bad(lab: Lab, name: str) -> CheckResult:
     away = {oracle: _excess(lab, name, oracle) for oracle in lab.trained(name) if oracle != "lbp"}
     relaxed = away.pop("cut")
     worst = max(away, key=lambda oracle: away[oracle])
@@ -83,19 +83,19 @@ def _excess(lab: Lab, name: str, oracle: Inference) -> float:
     return lab.loss(name, oracle, "cut") - min(lab.loss(name, oracle, other) for other in others)
 
 
-def _relaxed_training_leaves_least_open(lab: Lab, name: str) -> Told:
+def _relaxed_training_leaves_least_open(lab: Lab, name: str) -> CheckResult:
     share = {oracle: 100 * lab.runs[name, oracle].predicted["cut"].open for oracle in lab.trained(name)}
     share.pop("lbp", None)
     holds = share["cut"] <= min(share.values()) + 1e-9
     return holds, ", ".join(f"{oracle} {value:.2f} %" for oracle, value in share.items())
 
 
-def _relaxed_training_fits_any_predictor(lab: Lab, name: str) -> Told:
+def _relaxed_training_fits_any_predictor(lab: Lab, name: str) -> CheckResult:
     losses = [lab.loss(name, "cut", predicted) for predicted in lab.trained(name)]
     return max(losses) - min(losses) <= NEAR, f"{min(losses):.2f} to {max(losses):.2f}"
 
 
-def _winners_are_the_same(lab: Lab, name: str) -> Told:
+def _winners_are_the_same(lab: Lab, name: str) -> CheckResult:
     """Relaxed against Combine and against Exact, each predicted as trained, with the published winners."""
     printed = TRAINED.get(name.split("+")[0])
     if printed is None:
@@ -118,7 +118,7 @@ def _difference(lab: Lab, name: str, other: Inference) -> tuple[float, float]:
     return float(d.mean()), float(d.std(ddof=1) / np.sqrt(len(d)))
 
 
-def _edges_help(lab: Lab, name: str) -> Told:
+def _edges_help(lab: Lab, name: str) -> CheckResult:
     own = {oracle: lab.loss(name, oracle, oracle) for oracle in lab.trained(name)}
     best = min(own, key=lambda oracle: own[oracle])
     alone = [model for model in ("edgeless", "edgeless+1") if (name, model) in lab.runs]
@@ -126,7 +126,7 @@ def _edges_help(lab: Lab, name: str) -> Told:
     return own[best] < without, f"{best} {own[best]:.2f}, edgeless {without:.2f}"
 
 
-def _rho_is_gentle(lab: Lab, name: str) -> Told:
+def _rho_is_gentle(lab: Lab, name: str) -> CheckResult:
     if (name, "rho 0.9") not in lab.runs or (name, "rho 1") not in lab.runs:
         return None
     one, nine = (lab.loss(name, f"rho {rho}", "exact") for rho in ("1", "0.9"))
@@ -134,7 +134,7 @@ def _rho_is_gentle(lab: Lab, name: str) -> Told:
     return nine - one <= FAR, f"rho 1: {one:.2f}, 0.9: {nine:.2f}, 0: {worst:.2f}"
 
 
-FINDINGS: dict[int, tuple[str, str, Callable[[Lab, str], Told], bool]] = {
+FINDINGS: dict[int, tuple[str, str, Callable[[Lab, str], CheckResult], bool]] = {
     1: (
         "models trained by LBP are poor: it misses violated constraints, and training stops early",
         "predicted as trained, LBP is worse than every other oracle, or not better than the default; on most sets",

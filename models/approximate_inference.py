@@ -35,7 +35,7 @@ from netclust.models.approximate_published import BASELINE, COLUMNS, DEFAULT, OP
 from netclust.models.label_corpora import Corpus, LabelBlock, with_constant
 from netclust.models.multilabel import LabelRows, MultilabelProblem, hamming_rows
 from netclust.models.selection import choose, k_folds
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.pairs import Vector
 from netclust.structures.binary_network import MOST_EXACT, Inference, infer, value
 
@@ -258,8 +258,10 @@ def run_model(corpus: Corpus, trained: str, settings: LabSettings, C: float | No
     if trained == "edgeless+1":
         corpus = with_constant(corpus)
     problem, settings = _problem(corpus, trained), settings.fitting(corpus.labels)
-    need("scipy.sparse", "training")  # before the limit, which binds what is loaded
-    with need("threadpoolctl", "the laboratory").threadpool_limits(1):  # matrices are small: threads cost more
+    require_optional("scipy.sparse", "training")  # before the limit, which binds what is loaded
+    with require_optional("threadpoolctl", "the laboratory").threadpool_limits(
+        1
+    ):  # matrices are small: threads cost more
         losses: tuple[float, ...] = ()
         if C is None:
             C, losses = _choose(corpus.train, problem, settings)

@@ -28,7 +28,7 @@ from netclust.errors import InputError
 from netclust.learners.attractive import NetworkFeatures
 from netclust.models.relations import NODES, Template, columns_of, unroll
 from netclust.structures.attractive import Labels
-from netclust.text import printable
+from netclust.text import sanitize
 
 __all__ = [
     "EDGES",
@@ -97,9 +97,9 @@ class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def __post_init__(self) -> None:
         """Refuse what cannot have been fitted."""
         if not (np.isfinite(self.mean) and np.isfinite(self.spread) and self.spread > 0):
-            raise InputError(f"the scale of {printable(self.name)!r} is no positive number")
+            raise InputError(f"the scale of {sanitize(self.name)!r} is no positive number")
         if len(self.values) > MAX_VALUES:
-            raise InputError(f"{printable(self.name)!r} has more than {MAX_VALUES} values")
+            raise InputError(f"{sanitize(self.name)!r} has more than {MAX_VALUES} values")
 
     @property
     def feature_names(self) -> list[str]:
@@ -114,7 +114,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             place = {value: k for k, value in enumerate(self.values)}
             at = np.array([place.get(value, -1) for value in column], np.int64)
             return np.asarray(at[:, None] == np.arange(len(self.values)), np.float64)
-        numbers, empty = _numbers(column, f"{where}: column {printable(self.name)!r}")
+        numbers, empty = _numbers(column, f"{where}: column {sanitize(self.name)!r}")
         scaled = np.where(empty, 0.0, np.clip((numbers - self.mean) / self.spread, -MOST, MOST))
         return np.column_stack([scaled, empty]) if self.missing else scaled[:, None]
 
@@ -197,7 +197,7 @@ def fit_encoder(raw: Sequence[RawNetwork], *, balanced: bool = False) -> Attract
         raise InputError(f"{where} has no label in column {columns.label!r}, and all need one to learn from")
     labels = tuple(sorted(counts))
     if len(labels) < 2:
-        raise InputError(f"{tables[0].path}: all nodes have the label {printable(labels[0])!r}: nothing can be learned")
+        raise InputError(f"{tables[0].path}: all nodes have the label {sanitize(labels[0])!r}: nothing can be learned")
     names = columns.fields or _numeric_columns(tables, columns, templates)
     if not names:
         raise InputError(f"{tables[0].path}: no column is left to judge nodes by: name some")
@@ -227,7 +227,7 @@ def encode_network(encoder: AttractiveEncoder, raw: RawNetwork) -> tuple[Network
         texts = table.columns[columns.label]
         if unknown := next((text for text in texts if text not in place), None):
             raise InputError(
-                f"{where}: the label {printable(unknown)!r} is none of {printable(', '.join(encoder.labels))}"
+                f"{where}: the label {sanitize(unknown)!r} is none of {sanitize(', '.join(encoder.labels))}"
             )
         y = np.array([place[text] for text in texts], np.int64) if all(texts) else None
     ties = np.full((len(found.cliques), 1), SCALE)
@@ -257,7 +257,7 @@ def fit_field(name: str, column: Sequence[str]) -> Field:
     except InputError:
         values = tuple(sorted({value for value in column if value}))
         if len(values) > MAX_VALUES:
-            raise InputError(f"column {printable(name)!r} has {len(values)} texts, {MAX_VALUES} are taken") from None
+            raise InputError(f"column {sanitize(name)!r} has {len(values)} texts, {MAX_VALUES} are taken") from None
         return Field(name=name, values=values)
     there = numbers[~empty]
     mean, spread = (float(there.mean()), float(there.std())) if len(there) else (0.0, 0.0)
@@ -269,15 +269,15 @@ def fit_field(name: str, column: Sequence[str]) -> Field:
 def field_notes(fields: Sequence[Field], left_out: Sequence[str], column: Callable[[str], Sequence[str]]) -> list[str]:
     """Which columns are numbers and which texts, and those that seem to be what they are by mistake."""
     names = [
-        ", ".join(printable(one.name) for one in fields if bool(one.values) == text) or "-" for text in (False, True)
+        ", ".join(sanitize(one.name) for one in fields if bool(one.values) == text) or "-" for text in (False, True)
     ]
-    found = [f"numbers: {names[0]}; texts: {names[1]}; not looked at: {printable(', '.join(left_out)) or '-'}"]
+    found = [f"numbers: {names[0]}; texts: {names[1]}; not looked at: {sanitize(', '.join(left_out)) or '-'}"]
     for name in [*(one.name for one in fields if one.values), *left_out]:
         values = [(row, text) for row, text in enumerate(column(name), 1) if text]
         odd = [(row, text) for row, text in values if not _is_number(text)]
         if 0 < len(odd) <= MOSTLY * len(values):
             row, text = odd[0]
-            what = f"column {printable(name)!r} is not taken for numbers: {printable(text[:40])!r} in row {row} is none"
+            what = f"column {sanitize(name)!r} is not taken for numbers: {sanitize(text[:40])!r} in row {row} is none"
             found.append(f"{what}, most are; leave it empty if it is not known")
     return found
 
@@ -297,7 +297,7 @@ def _numbers(column: Sequence[str], where: str) -> tuple[NDArray[np.float64], ND
         try:
             numbers[row] = float({"": "0", "True": "1", "False": "0", "true": "1", "false": "0"}.get(text, text))
         except ValueError:
-            raise InputError(f"{where}: {printable(text)!r} in row {row + 1} is no number") from None
+            raise InputError(f"{where}: {sanitize(text)!r} in row {row + 1} is no number") from None
     if not np.isfinite(numbers).all():
         raise InputError(f"{where}: row {int(np.argmin(np.isfinite(numbers))) + 1} is no finite number")
     return numbers, np.array([text == "" for text in column], np.bool_)

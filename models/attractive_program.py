@@ -36,7 +36,7 @@ from netclust.errors import InputError
 from netclust.learners.attractive import AttractiveProblem, NetworkFeatures
 from netclust.learners.minmax import Inference, MinMaxFit, linear_set, min_max
 from netclust.learners.problem import Vector
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.structures.attractive import Labels, agreements
 
 __all__ = ["AttractiveMinMax"]
@@ -66,7 +66,7 @@ class AttractiveMinMax:
 
 def _inference(problem: AttractiveProblem, x: NetworkFeatures, y: Labels) -> Inference:
     """Shares of nodes sum to 1, and a clique's are not above its members'."""
-    sparse = need("scipy.sparse", "the joint program")
+    sparse = require_optional("scipy.sparse", "the joint program")
     K, n = problem.labels, len(x.nodes)
     y = problem.gold(x, y, np.zeros(problem.dimension))
     ties = _ties(x, K)
@@ -80,7 +80,7 @@ def _inference(problem: AttractiveProblem, x: NetworkFeatures, y: Labels) -> Inf
 
 def _feature_map(problem: AttractiveProblem, x: NetworkFeatures) -> Any:
     """The matrix that makes joint features (sums) of shares: nodes by label, then cliques by label."""
-    sparse = need("scipy.sparse", "the joint program")
+    sparse = require_optional("scipy.sparse", "the joint program")
     K, (n, D), (count, F) = problem.labels, x.nodes.shape, x.features.shape
     k, v, d = (a.ravel() for a in np.meshgrid(np.arange(K), np.arange(n), np.arange(D), indexing="ij"))
     kc, c, f = (a.ravel() for a in np.meshgrid(np.arange(K), np.arange(count), np.arange(F), indexing="ij"))
@@ -91,7 +91,7 @@ def _feature_map(problem: AttractiveProblem, x: NetworkFeatures) -> Any:
 
 
 def _shares_of_nodes(x: NetworkFeatures, K: int) -> Any:
-    sparse = need("scipy.sparse", "the joint program")
+    sparse = require_optional("scipy.sparse", "the joint program")
     n = len(x.nodes)
     sums = sparse.kron(sparse.identity(n), np.ones((1, K)))
     return sparse.hstack([sums, sparse.csc_matrix((n, len(x.cliques) * K))], format="csc")
@@ -99,7 +99,7 @@ def _shares_of_nodes(x: NetworkFeatures, K: int) -> Any:
 
 def _ties(x: NetworkFeatures, K: int) -> Any:
     """Rows mu_c(k) - mu_v(k) <= 0, by member, then by label."""
-    sparse = need("scipy.sparse", "the joint program")
+    sparse = require_optional("scipy.sparse", "the joint program")
     n, members = len(x.nodes), x.cliques.members
     clique = np.repeat(np.arange(len(x.cliques)), x.cliques.sizes)
     row = np.arange(len(members) * K)

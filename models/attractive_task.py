@@ -29,7 +29,7 @@ from netclust.models.attractive import AttractiveEncoder, RawNetwork, encode_net
 from netclust.models.relations import Template, columns_of
 from netclust.models.structured_task import StructuredTask, SvmSettings
 from netclust.structures.attractive import Labels
-from netclust.text import printable
+from netclust.text import sanitize
 
 __all__ = ["TASK", "AttractiveSettings", "AttractiveTask", "RawNetwork", "Template", "TextTable", "node_measures"]
 
@@ -71,7 +71,7 @@ class AttractiveTask(StructuredTask):
         left = () if columns.fields else tuple(name for name in tables[0].columns if name not in taken | used)
         told = field_notes(encoder.fields, left, lambda name: [text for table in tables for text in table.column(name)])
         counts = np.bincount(np.concatenate([x.relation for x, _ in examples]), minlength=len(encoder.templates))
-        ties = ", ".join(f"{int(n):,} {printable(t.name)}" for t, n in zip(encoder.templates, counts, strict=True))
+        ties = ", ".join(f"{int(n):,} {sanitize(t.name)}" for t, n in zip(encoder.templates, counts, strict=True))
         told.append(f"{sum(len(x.nodes) for x, _ in examples):,} nodes, tied by: {ties}")
         if not counts.any():
             told.append("nothing is tied: do the ids of edges, or the columns of templates, name what they should?")

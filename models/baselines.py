@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from netclust.errors import InputError
 from netclust.losses.partition import pairwise_loss
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.structures.partition import Labels, canonical
 
 __all__ = ["BASELINES", "Agglomerative", "Baseline", "Canopies", "NeighbourhoodKMeans", "PlainKMeans"]
@@ -71,7 +71,7 @@ class PlainKMeans:
     def cluster(self, X: Any, k: int | None = None) -> Labels:
         """The best of all restarts."""
         _check(X, k, "k-means")
-        means = need("sklearn.cluster", "k-means").KMeans(k, n_init=self.restarts, random_state=self.seed)
+        means = require_optional("sklearn.cluster", "k-means").KMeans(k, n_init=self.restarts, random_state=self.seed)
         with _quiet():  # fewer distinct items than k
             return canonical(means.fit_predict(X))
 
@@ -103,7 +103,7 @@ class Agglomerative:
     def _merge(self, distances: NDArray[np.float64], k: int | None, threshold: float | None) -> Labels:
         if len(distances) < 2:
             return np.zeros(len(distances), np.int64)
-        merge = need("sklearn.cluster", "agglomerative clustering").AgglomerativeClustering(
+        merge = require_optional("sklearn.cluster", "agglomerative clustering").AgglomerativeClustering(
             n_clusters=k,
             distance_threshold=threshold if k is None else None,
             metric="precomputed",
@@ -157,7 +157,7 @@ class NeighbourhoodKMeans:
         return PlainKMeans(self.restarts, self.seed).cluster(_reduced(X, self.reduction) @ self.transform, k)
 
     def _components(self, X: NDArray[np.float64], labels: Labels) -> NDArray[np.float64]:
-        analysis = need("sklearn.neighbors", "learning a metric").NeighborhoodComponentsAnalysis(
+        analysis = require_optional("sklearn.neighbors", "learning a metric").NeighborhoodComponentsAnalysis(
             n_components=self.dimensions and min(self.dimensions, X.shape[1]),
             max_iter=self.iterations,
             random_state=self.seed,
@@ -224,7 +224,7 @@ def _best_threshold(
 
 
 def _distances(X: Any, metric: Metric) -> NDArray[np.float64]:
-    measure = need("sklearn.metrics", "comparing items").pairwise_distances
+    measure = require_optional("sklearn.metrics", "comparing items").pairwise_distances
     return np.asarray(measure(X, metric=metric), np.float64)
 
 
@@ -233,7 +233,7 @@ def _reduction(parts: Sequence[Any], seed: int) -> Any:
     if parts[0].shape[1] <= _DENSE_FEATURES:
         return None
     X = _pooled(parts)
-    decomposition = need("sklearn.decomposition", "reducing features")
+    decomposition = require_optional("sklearn.decomposition", "reducing features")
     return decomposition.TruncatedSVD(min(_DENSE_FEATURES, X.shape[0]), random_state=seed).fit(X)
 
 
@@ -246,7 +246,7 @@ def _reduced(X: Any, reduction: Any) -> NDArray[np.float64]:
 def _pooled(parts: Sequence[Any]) -> Any:
     if all(isinstance(part, np.ndarray) for part in parts):
         return np.concatenate(parts)
-    return need("scipy.sparse", "sparse items").vstack(parts).tocsr()
+    return require_optional("scipy.sparse", "sparse items").vstack(parts).tocsr()
 
 
 def _check(X: Any, k: int | None, what: str, *, needs_k: bool = True) -> None:
@@ -259,7 +259,7 @@ def _check(X: Any, k: int | None, what: str, *, needs_k: bool = True) -> None:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Without the warning that something has not converged."""
-    category = need("sklearn.exceptions", "clustering").ConvergenceWarning
+    category = require_optional("sklearn.exceptions", "clustering").ConvergenceWarning
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", category)
         yield

@@ -32,7 +32,7 @@ from netclust.learners.crf import Likelihood, train_crf
 from netclust.models.attractive import MAX_VALUES, Field, field_notes, fit_field
 from netclust.models.structured_task import Learned, StructuredTask, SvmSettings, learn_svm
 from netclust.structures.chain import Labelling
-from netclust.text import printable
+from netclust.text import sanitize
 
 __all__ = ["TASK", "ChainColumns", "ChainEncoder", "ChainSettings", "ChainTask", "Sequences", "read_sequences"]
 
@@ -131,11 +131,11 @@ class ChainTask(StructuredTask):
             row = raw.table.column(columns.label).index("") + 1
             raise InputError(f"row {row} has no label in column {columns.label!r}, and all need one to learn from")
         if len(labels) < 2:
-            raise InputError(f"all rows have the label {printable(labels[0])!r}: nothing can be learned")
+            raise InputError(f"all rows have the label {sanitize(labels[0])!r}: nothing can be learned")
         taken = (columns.sequence, columns.label)
         names = columns.fields or tuple(name for name in raw.table.columns if name not in taken)
         if not names:
-            raise InputError(f"no column is left to judge rows by besides {' and '.join(map(printable, taken))}")
+            raise InputError(f"no column is left to judge rows by besides {' and '.join(map(sanitize, taken))}")
         fields = tuple(fit_field(name, raw.column(name)) for name in names)
         mean = float(np.mean([len(rows) for rows in raw.rows]))
         return ChainEncoder(columns=columns, labels=labels, fields=fields, places=mean)
@@ -160,7 +160,7 @@ class ChainTask(StructuredTask):
         texts = raw.column(encoder.columns.label)
         place = {label: k for k, label in enumerate(encoder.labels)}
         if texts and not place.keys() & set(texts):
-            known = printable(", ".join(encoder.labels[:10]))
+            known = sanitize(", ".join(encoder.labels[:10]))
             raise InputError(f"no row has a label that the model knows ({known}): is --truth, or --normal, missing?")
         # a label that was not trained on is never right
         return np.array([place.get(text, -1) for text in texts], np.int64) if all(texts) else None

@@ -123,7 +123,7 @@ class ClusterModel:
             header = msgspec.convert(raw, _Header)
         except (msgspec.ValidationError, InputError) as error:
             raise ModelError(f"{where}: {error}") from None
-        w = container.need(arrays, "weights", np.float64, (None,), where)
+        w = container.require_array(arrays, "weights", np.float64, (None,), where)
         if np.abs(w).max(initial=0) > MAX_WEIGHT:
             raise ModelError(f"{where}: a weight is too large to be scored")
         if unknown := sorted(name for name in arrays if name != "weights" and not name.startswith("features.")):
@@ -146,7 +146,7 @@ class ClusterModel:
             if len(w) < 1:
                 raise ModelError(f"{where}: has no weights")
             if header.features.scaled:
-                scale = container.need(own, "scale", np.float64, (len(w) - constant,), where)
+                scale = container.require_array(own, "scale", np.float64, (len(w) - constant,), where)
                 if (scale <= 0).any():
                     raise ModelError(f"{where}: features.scale must be positive")
             given = header.features

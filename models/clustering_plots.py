@@ -8,7 +8,7 @@ from typing import Any
 
 from netclust.models.clustering_scaling import Point
 from netclust.models.irrelevant_features import Curve
-from netclust.optional import need
+from netclust.optional import require_optional
 
 __all__ = ["new_figure", "save_figure", "write_curve", "write_scaling"]
 
@@ -48,8 +48,8 @@ def write_scaling(series: Mapping[str, Sequence[Point]], slopes: Mapping[str, fl
 
 def new_figure(panels: int = 1) -> tuple[Any, Any]:
     """A figure and its axes, side by side."""
-    need("matplotlib", "drawing pictures", "plot").use("Agg")
-    plt = need("matplotlib.pyplot", "drawing pictures", "plot")
+    require_optional("matplotlib", "drawing pictures", "plot").use("Agg")
+    plt = require_optional("matplotlib.pyplot", "drawing pictures", "plot")
     width = 7 if panels == 1 else 4.8 * panels
     figure, axes = plt.subplots(1, panels, figsize=(width, 4.5), layout="constrained", squeeze=False)
     return figure, axes[0]
@@ -57,6 +57,6 @@ def new_figure(panels: int = 1) -> tuple[Any, Any]:
 
 def save_figure(figure: Any, path: Path) -> None:
     """Write a figure, the same bytes every time, and let go of it."""
-    with need("matplotlib", "drawing pictures", "plot").rc_context({"svg.hashsalt": "netclust"}):
+    with require_optional("matplotlib", "drawing pictures", "plot").rc_context({"svg.hashsalt": "netclust"}):
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-    need("matplotlib.pyplot", "drawing pictures", "plot").close(figure)
+    require_optional("matplotlib.pyplot", "drawing pictures", "plot").close(figure)

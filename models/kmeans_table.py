@@ -33,7 +33,7 @@ from netclust.losses.trace import trace_loss
 from netclust.models.kmeans import METHODS, KmeansProblem, KmeansSet, Method, cluster_matrix
 from netclust.models.paired_tests import PairedComparison, compare
 from netclust.models.selection import choose, leave_one_out
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.pairs import Vector, same_cluster
 from netclust.structures.kmeans import similarity
 from netclust.structures.partition import square
@@ -205,8 +205,8 @@ def run_column(column: Column, settings: Settings, noise: float, draw: int) -> C
     else:
         candidates = [Candidate(C, predictor) for C in settings.Cs for predictor in METHODS]
     tests = []
-    need("scipy.linalg", "this comparison")  # before the limit, which binds what is loaded
-    with need("threadpoolctl", "this comparison").threadpool_limits(
+    require_optional("scipy.linalg", "this comparison")  # before the limit, which binds what is loaded
+    with require_optional("threadpoolctl", "this comparison").threadpool_limits(
         1
     ):  # matrices are small: threads cost ten times more
         for fold in leave_one_out(size.sets):
@@ -230,8 +230,8 @@ def _train(column: Column, sets: Sequence[SynthSet], C: float | None, settings: 
 
 
 def _train_pairs(sets: Sequence[SynthSet], C: float) -> Weights:
-    svm = need("sklearn.svm", "the pairwise baseline").LinearSVC(C=C, random_state=0)
-    psi = need("scipy.sparse", "the pairwise baseline").vstack([example.pairs.psi for example in sets])
+    svm = require_optional("sklearn.svm", "the pairwise baseline").LinearSVC(C=C, random_state=0)
+    psi = require_optional("scipy.sparse", "the pairwise baseline").vstack([example.pairs.psi for example in sets])
     together = np.concatenate([same_cluster(example.labels, None) for example in sets])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

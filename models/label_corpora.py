@@ -24,7 +24,7 @@ from netclust.datasets.label_sets import LabelTable, read_labels
 from netclust.datasets.synth_labels import synth1, synth2
 from netclust.errors import InputError
 from netclust.models.multilabel import LabelRows
-from netclust.optional import need
+from netclust.optional import require_optional
 
 __all__ = ["CORPORA", "MADE", "Corpus", "LabelBlock", "Sizes", "made_corpora", "read_corpora", "with_constant"]
 
@@ -138,7 +138,7 @@ def with_constant(corpus: Corpus) -> Corpus:
         if isinstance(part.x.features, np.ndarray):
             made: Any = np.hstack([part.x.features, ones])
         else:
-            made = need("scipy.sparse", "sparse features").hstack([part.x.features, ones], format="csr")
+            made = require_optional("scipy.sparse", "sparse features").hstack([part.x.features, ones], format="csr")
         blocks.append(LabelBlock(LabelRows(made), part.Y))
     return replace(corpus, train=blocks[0], test=blocks[1], constant=True)
 

@@ -31,7 +31,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.asking import Asker, allowance
+from netclust.asking import ActiveLearner, allowance
 from netclust.batch import Batch
 from netclust.errors import InputError
 from netclust.linker import Feedback, Linker, LinkerConfig
@@ -103,10 +103,12 @@ Maker = Callable[[Linker, float, int, int], Strategy]
 STRATEGIES: dict[str, Maker] = {
     "random records, plain": lambda linker, budget, n, seed: Plain(linker, budget, n, only_new=False, seed=seed),
     NEW_CLUSTERS: lambda linker, budget, n, seed: Plain(linker, budget, n, only_new=True, seed=seed),
-    "random records": lambda linker, budget, n, seed: Asker(linker, budget, horizon=n, choice="random", seed=seed),
-    "worth most": lambda linker, budget, n, seed: Asker(linker, budget, horizon=n, seed=seed),
+    "random records": lambda linker, budget, n, seed: ActiveLearner(
+        linker, budget, horizon=n, choice="random", seed=seed
+    ),
+    "worth most": lambda linker, budget, n, seed: ActiveLearner(linker, budget, horizon=n, seed=seed),
 }
-"""The last two are `netclust.asking.Asker`: an answer also reaches what is nearest to it."""
+"""The last two are `netclust.asking.ActiveLearner`: an answer also reaches what is nearest to it."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,9 +9,9 @@ checkout that this package runs from; an installed package has none.
 >>> kdd_test = "fa46b0935342616aa83b7c2578db355b6a7aaabbc492248172c7a1e8b7ab8f84"
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     ledger = Path(folder, "looks.jsonl")
-...     record_look("an example", kdd_test, rows=36, draws=5, ledger=ledger)
-...     record_look("our own records", "0" * 64, rows=1, draws=1, ledger=ledger)
-...     count_looks(ledger)
+...     record_test_use("an example", kdd_test, rows=36, draws=5, ledger=ledger)
+...     record_test_use("our own records", "0" * 64, rows=1, draws=1, ledger=ledger)
+...     count_test_uses(ledger)
 True
 False
 (1, 36)
@@ -28,7 +28,7 @@ import msgspec
 
 from netclust.errors import InputError
 
-__all__ = ["TEST_SETS", "Look", "count_looks", "find_ledger", "record_look"]
+__all__ = ["TEST_SETS", "LedgerEntry", "count_test_uses", "find_ledger", "record_test_use"]
 
 VARIABLE = "NETCLUST_LOOKS"
 LEDGER = Path(__file__).resolve().parent.parent / "benchmarks" / "test-looks.jsonl"
@@ -76,7 +76,7 @@ TEST_SETS = {
 }
 
 
-class Look(msgspec.Struct, frozen=True, kw_only=True):
+class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the ledger: a run that evaluated `rows` settings, each with `draws` reference sets."""
 
     date: str
@@ -86,14 +86,14 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     draws: int
 
 
-def record_look(what: str, sha256: str, rows: int, draws: int, ledger: Path | None = None) -> bool:
+def record_test_use(what: str, sha256: str, rows: int, draws: int, ledger: Path | None = None) -> bool:
     """Append a line if the checksum is a test set's; whether that was done. No ledger given: `find_ledger()`."""
     name = TEST_SETS.get(sha256)
     path = find_ledger() if ledger is None else ledger
     if name is None or path is None:
         return False
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    look = Look(date=date, what=what, set=name, rows=rows, draws=draws)
+    look = LedgerEntry(date=date, what=what, set=name, rows=rows, draws=draws)
     _append(path, json.dumps(msgspec.to_builtins(look)).encode() + b"\n")
     return True
 
@@ -106,7 +106,7 @@ def find_ledger() -> Path | None:
     return LEDGER if LEDGER.is_file() and os.access(LEDGER, os.W_OK) else None
 
 
-def count_looks(ledger: Path) -> tuple[int, int]:
+def count_test_uses(ledger: Path) -> tuple[int, int]:
     """(runs, rows): the lines of a ledger, and the settings evaluated in them; (0, 0) before the first."""
     try:
         lines = ledger.read_bytes().splitlines()
@@ -114,13 +114,13 @@ def count_looks(ledger: Path) -> tuple[int, int]:
         return 0, 0
     except OSError as error:
         raise InputError(f"{ledger}: {error.strerror}") from None
-    looks = [_look(line, f"{ledger} line {n}") for n, line in enumerate(lines, 1) if line.strip()]
+    looks = [_entry(line, f"{ledger} line {n}") for n, line in enumerate(lines, 1) if line.strip()]
     return len(looks), sum(look.rows for look in looks)
 
 
-def _look(line: bytes, where: str) -> Look:
+def _entry(line: bytes, where: str) -> LedgerEntry:
     try:
-        return msgspec.json.decode(line, type=Look)
+        return msgspec.json.decode(line, type=LedgerEntry)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{where}: not a look ({error})") from None
 

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from netclust.errors import InputError
 from netclust.learners.certificate import Certificate, learn_certificates
 from netclust.learners.minmax import Inference, linear_set, min_max
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.pairs import Vector
 from netclust.structures.matching import MatchGraph, Partners, chosen_edges, complete_graph
 from netclust.structures.matching_program import all_odd_sets, degree_rows, odd_set_rows
@@ -81,7 +81,7 @@ def matching_inference(
     graph: MatchGraph, features: NDArray[np.float64], y: Partners, *, perfect: bool = False
 ) -> Inference:
     """An example of the min-max learner: features an edge; the loss counts edges that are wrong or missing."""
-    sparse = need("scipy.sparse", "learning matchings")
+    sparse = require_optional("scipy.sparse", "learning matchings")
     right = chosen_edges(graph, y).astype(np.float64)
     rows, sides = degree_rows(graph), np.ones(graph.nodes)
     if graph.split is None:
@@ -104,7 +104,7 @@ def matching_certificate(
 
 def is_certified(graph: MatchGraph, scores: Vector, y: Partners) -> bool:
     """Whether potentials exist that prove y to be the best perfect matching under scores of the edges."""
-    optimize = need("scipy.optimize", "a certificate")
+    optimize = require_optional("scipy.optimize", "a certificate")
     own, edge = _potential_rows(graph, y)
     sign = 2.0 * chosen_edges(graph, y) - 1.0
     found = optimize.linprog(np.zeros(own.shape[1]), A_ub=own, b_ub=(sign * scores)[edge], bounds=(None, None))
@@ -127,7 +127,7 @@ def _potential_rows(graph: MatchGraph, y: Partners) -> tuple[Any, NDArray[np.int
 
     jk not in y: out_k - in_j and out_j - in_k; jk in y: in_k - out_j and in_j - out_k. Also the edge of every row.
     """
-    sparse = need("scipy.sparse", "a certificate")
+    sparse = require_optional("scipy.sparse", "a certificate")
     if (y < 0).any():
         raise InputError(f"a certificate is of a perfect matching, and node {int((y < 0).argmax())} has no partner")
     edges, n = len(graph.left), graph.nodes

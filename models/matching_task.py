@@ -28,7 +28,7 @@ from netclust.learners.matching import MatchExample, MatchingProblem
 from netclust.losses.matching import delta_matching
 from netclust.models.structured_task import StructuredTask, SvmSettings, learn
 from netclust.structures.matching import MatchGraph, Partners, partners_of
-from netclust.text import printable
+from netclust.text import sanitize
 
 __all__ = ["TASK", "MatchEncoder", "MatchSettings", "MatchingTask", "learn", "match_measures"]
 
@@ -106,10 +106,10 @@ def match_measures(pairs: Sequence[tuple[Partners, Partners]]) -> dict[str, floa
 
 def _encoded(encoder: MatchEncoder, one: CandidatePairs) -> tuple[MatchExample, Partners | None]:
     if missing := [name for name in encoder.fields if name not in one.fields]:
-        raise InputError(f"no column {printable(missing[0])!r}: the model scores pairs by it")
+        raise InputError(f"no column {sanitize(missing[0])!r}: the model scores pairs by it")
     columns = [one.fields.index(name) for name in encoder.fields]
     scaled = (one.features[:, columns] - np.array(encoder.mean)) / np.array(encoder.spread)
-    where = f"example {printable(one.name)!r}: " if one.name else ""
+    where = f"example {sanitize(one.name)!r}: " if one.name else ""
     try:
         graph = graph_of(one, general=encoder.general)
         if one.match is not None:
@@ -126,8 +126,8 @@ def _check_matches(one: CandidatePairs, *, general: bool) -> None:
     for a, b, match in zip(one.left, one.right, one.match if one.match is not None else (), strict=True):
         for of, name, other in ((False, a, b), (not general, b, a)):
             if match and partner.setdefault((of, name), other) != other:
-                two = f"{printable(partner[of, name])} and {printable(other)}"
-                raise InputError(f"{printable(name)} is matched with {two}: in a matching with one at most")
+                two = f"{sanitize(partner[of, name])} and {sanitize(other)}"
+                raise InputError(f"{sanitize(name)} is matched with {two}: in a matching with one at most")
 
 
 def graph_of(one: CandidatePairs, *, general: bool) -> MatchGraph:
@@ -145,10 +145,10 @@ def graph_of(one: CandidatePairs, *, general: bool) -> MatchGraph:
     for a, b in zip(one.left, one.right, strict=True):
         pair = (min(a, b), max(a, b)) if general else (a, b)
         if pair in seen:
-            which = f"pair ({printable(a)}, {printable(b)}) is there twice"
+            which = f"pair ({sanitize(a)}, {sanitize(b)}) is there twice"
             raise InputError(f"{which}: if the file has several problems, name them in a column example")
         if general and a == b:
-            raise InputError(f"{printable(a)} is paired with itself")
+            raise InputError(f"{sanitize(a)} is paired with itself")
         seen.add(pair)
     ends = [np.array([of[name] for name in names], np.int64) for of, names in ((left, one.left), (right, one.right))]
     return MatchGraph(nodes, ends[0], ends[1], split)

@@ -132,7 +132,7 @@ def attribute_weights(model: Model) -> dict[str, float]:
 Measure = Callable[[Sequence[TrainParams]], list[list[FoldResult | str]]]
 """Candidates to their results, fold by fold."""
 
-_settled: tuple[Table, list[Fold], Use, int] | None = None
+_shared: tuple[Table, list[Fold], Use, int] | None = None
 
 
 @contextmanager
@@ -145,12 +145,12 @@ def measurer(table: Table, folds: list[Fold], use: Use, jobs: int, draws: int = 
     pool = ProcessPoolExecutor(
         min(jobs, len(folds)),
         mp_context=multiprocessing.get_context("spawn"),
-        initializer=_settle,
+        initializer=_set_up,
         initargs=(table, folds, use, draws),
     )
 
     def measure(candidates: Sequence[TrainParams]) -> list[list[FoldResult | str]]:
-        waiting = [pool.submit(_measure_settled, k, list(candidates)) for k in range(len(folds))]
+        waiting = [pool.submit(_measure_shared, k, list(candidates)) for k in range(len(folds))]
         return _by_candidate([future.result() for future in waiting])
 
     try:
@@ -165,17 +165,17 @@ def measurer(table: Table, folds: list[Fold], use: Use, jobs: int, draws: int = 
         pool.shutdown(cancel_futures=True)
 
 
-def _settle(table: Table, folds: list[Fold], use: Use, draws: int) -> None:
+def _set_up(table: Table, folds: list[Fold], use: Use, draws: int) -> None:
     """What a measuring process is given once. Ctrl-C is the parent's to handle."""
-    global _settled
+    global _shared
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _settled = (table, folds, use, draws)
+    _shared = (table, folds, use, draws)
 
 
-def _measure_settled(k: int, candidates: Sequence[TrainParams]) -> list[FoldResult | str]:
-    if _settled is None:
+def _measure_shared(k: int, candidates: Sequence[TrainParams]) -> list[FoldResult | str]:
+    if _shared is None:
         raise RuntimeError("a measuring process was given no folds")
-    table, folds, use, draws = _settled
+    table, folds, use, draws = _shared
     return measure_fold(table, folds[k], use, candidates, draws)
 
 

@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 
 from netclust.errors import InputError
 from netclust.learners.minmax import Inference, MinMaxFit, RelaxedSet, linear_set, min_max
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.pairs import PairFeatures, Vector, all_pairs, check_numbers, same_cluster
 from netclust.structures.partition import square
 from netclust.structures.sdp import sdp_certificate, semidefinite_rows
@@ -111,7 +111,7 @@ class LpMinMax(_MinMax):
         return "minmax-lp"
 
     def _relaxed(self, items: int) -> RelaxedSet:
-        sparse = need("scipy.sparse", "a min-max learner")
+        sparse = require_optional("scipy.sparse", "a min-max learner")
         rows = sparse.vstack([triangle_rows(items), sparse.identity(items * (items - 1) // 2)], format="csc")
         return linear_set(rows, np.ones(rows.shape[0]))
 
@@ -124,7 +124,10 @@ class SdpMinMax(_MinMax):
         return "minmax-sdp"
 
     def _relaxed(self, items: int) -> RelaxedSet:
-        clarabel, sparse = need("clarabel", "a min-max learner"), need("scipy.sparse", "a min-max learner")
+        clarabel, sparse = (
+            require_optional("clarabel", "a min-max learner"),
+            require_optional("scipy.sparse", "a min-max learner"),
+        )
         rows, sides = semidefinite_rows(items)
         pairs = rows.shape[1]
         cones = [clarabel.NonnegativeConeT(pairs), clarabel.PSDTriangleConeT(items)]
@@ -145,7 +148,7 @@ def triangle_rows(items: int) -> Any:
     >>> triangle_rows(3).toarray().tolist()
     [[1.0, 1.0, -1.0], [1.0, -1.0, 1.0], [-1.0, 1.0, 1.0]]
     """
-    sparse = need("scipy.sparse", "a min-max learner")
+    sparse = require_optional("scipy.sparse", "a min-max learner")
     number = square(np.arange(items * (items - 1) // 2, dtype=np.float64), items).astype(np.int64)
     i, j, k = np.array(list(combinations(range(items), 3)), np.int64).reshape(-1, 3).T
     columns = np.column_stack([number[i, j], number[i, k], number[j, k]])

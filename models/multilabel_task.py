@@ -39,7 +39,7 @@ from netclust.learners import SvmFit
 from netclust.learners.cutting_plane import OnIteration
 from netclust.models.multilabel import LabelRows, MultilabelProblem
 from netclust.models.structured_task import Learned, StructuredTask, SvmSettings, learn_svm
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.structures.binary_network import Inference, Labelling
 
 __all__ = ["TASK", "LabelEncoder", "LabelSettings", "LabelTask", "Search", "decided", "describe_labels"]
@@ -108,7 +108,7 @@ class LabelEncoder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.centre:
             dense = X.toarray() if _is_sparse(X) else np.asarray(X, np.float64)
             return np.column_stack([(dense - np.array(self.centre)) / np.array(self.scale), np.ones(len(dense))])
-        sparse = need("scipy.sparse", "multi-label models of sparse features")
+        sparse = require_optional("scipy.sparse", "multi-label models of sparse features")
         scaled = sparse.csr_matrix(X) @ sparse.diags(1.0 / np.array(self.scale))
         return sparse.hstack([scaled, np.ones((X.shape[0], 1))], format="csr")
 

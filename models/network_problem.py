@@ -9,7 +9,7 @@ within the training window, or from the root. With stretches of one record LSP a
 >>> a = np.array([0.1, 0.9, 0.2, 0.8, 0.5, 0.15], np.float32)
 >>> stream = Batch(num=a[:, None], code=np.zeros((6, 0), np.uint16), label=np.array([0, 1, 0, 1, 2, 0]))
 >>> problem = NetworkProblem(WeightLayout(features=1, widths=(), roots=1), window=3)
->>> fitted = Lsp().fit(problem, stretches(stream), epochs=2)
+>>> fitted = Lsp().fit(problem, cut_slices(stream), epochs=2)
 >>> fitted.last.round(2).tolist(), fitted.updates
 ([2.15, 0.0], 9)
 
@@ -35,14 +35,14 @@ from netclust.similarity import RootFeatures, WeightLayout, root_features
 if TYPE_CHECKING:
     from netclust.kernels.stretch import Records
 
-__all__ = ["Arcs", "NetworkProblem", "StreamLabels", "Stretch", "stretches"]
+__all__ = ["Arcs", "NetworkProblem", "StreamLabels", "StreamSlice", "cut_slices"]
 
 Matrix = NDArray[np.float64]
 ROOT = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Stretch:
+class StreamSlice:
     """Records lo..hi of a stream; those before them are candidates. The stream is shared, not copied."""
 
     records: Records
@@ -67,9 +67,9 @@ class Arcs:
     parents: NDArray[np.int64]
 
 
-def stretches(
+def cut_slices(
     batch: Batch, *, length: int = 1, root: RootFeatures = "bias", is_normal: NDArray[np.bool_] | None = None
-) -> list[tuple[Stretch, StreamLabels]]:
+) -> list[tuple[StreamSlice, StreamLabels]]:
     """Cut a labelled stream into examples of so many records, in their order.
 
     `is_normal` says which classes are normal; without it none is, which is all the same to Delta_F.
@@ -84,7 +84,7 @@ def stretches(
     records = Records(columns(batch.num), columns(batch.code), root_features(batch, root))
     normal = np.zeros(len(batch), np.bool_) if is_normal is None else is_normal[batch.label]
     y = StreamLabels(batch.label, first_of_class(batch.label), normal)
-    return [(Stretch(records, lo, min(lo + length, len(batch))), y) for lo in range(0, len(batch), length)]
+    return [(StreamSlice(records, lo, min(lo + length, len(batch))), y) for lo in range(0, len(batch), length)]
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class NetworkProblem:
         """How many weights."""
         return self.layout.dimension
 
-    def joint_features(self, x: Stretch, h: Arcs) -> Vector:
+    def joint_features(self, x: StreamSlice, h: Arcs) -> Vector:
         """Return the sum of the features of the arcs."""
         from netclust.kernels.stretch import Layout, sum_arcs
 
@@ -116,17 +116,17 @@ class NetworkProblem:
         sum_arcs(x.records, Layout(self.layout.at, self.layout.width), self.sign, h.lo, h.parents, g)
         return g
 
-    def predict(self, x: Stretch, w: Vector) -> Arcs:
+    def predict(self, x: StreamSlice, w: Vector) -> Arcs:
         """Return the best arc of every record; of equal ones the root, then the oldest."""
         return self._best(x.lo, self._scores(x, w))
 
-    def max_violating(self, x: Stretch, y: StreamLabels, w: Vector, C: float) -> tuple[Arcs, float]:
+    def max_violating(self, x: StreamSlice, y: StreamLabels, w: Vector, C: float) -> tuple[Arcs, float]:
         """Return the arcs of Algorithm 5, and their loss."""
         right, loss = self._right(y, x.lo, x.hi), self._losses(y, x.lo, x.hi)
         h = self._best(x.lo, self._scores(x, w) + C * loss, right)
         return h, self._total(loss, h)
 
-    def gold(self, x: Stretch, y: StreamLabels, w: Vector) -> Arcs:
+    def gold(self, x: StreamSlice, y: StreamLabels, w: Vector) -> Arcs:
         """Return the best right arc of every record."""
         right = self._right(y, x.lo, x.hi)
         return self._best(x.lo, np.where(right, self._scores(x, w), -np.inf), right)
@@ -135,7 +135,7 @@ class NetworkProblem:
         """Return Delta_F of the arcs, or what they cost at the prices."""
         return self._total(self._losses(y, h.lo, h.lo + len(h.parents)), h)
 
-    def _scores(self, x: Stretch, w: Vector) -> Matrix:
+    def _scores(self, x: StreamSlice, w: Vector) -> Matrix:
         """[records, 1 + window]: the root, then the candidates from the oldest; -inf where there is none."""
         from netclust.kernels.stretch import Layout, score_arcs
 

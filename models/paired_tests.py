@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from netclust.errors import InputError
 from netclust.models.bootstrap import Interval, paired_interval
-from netclust.optional import need
+from netclust.optional import require_optional
 
 __all__ = ["PairedComparison", "PairedT", "SignTest", "SignedRanks", "compare", "paired_t", "sign_test", "wilcoxon"]
 
@@ -82,7 +82,7 @@ class PairedComparison(msgspec.Struct, frozen=True):
 
 def paired_t(a: ArrayLike, b: ArrayLike) -> PairedT:
     """Is the mean difference 0, if differences are normal? Equal differences leave no doubt: p is then 0 or 1."""
-    stats = need("scipy.stats", "a paired test")
+    stats = require_optional("scipy.stats", "a paired test")
     d = _differences(a, b)
     if np.ptp(d) == 0:
         return PairedT(float(np.sign(d[0]) * np.inf) if d[0] else 0.0, len(d), 0.0 if d[0] else 1.0)
@@ -92,7 +92,7 @@ def paired_t(a: ArrayLike, b: ArrayLike) -> PairedT:
 
 def wilcoxon(a: ArrayLike, b: ArrayLike) -> SignedRanks:
     """Are differences as often and as far above 0 as below? Equal ones share their mean rank, also in the exact p."""
-    stats = need("scipy.stats", "a paired test")
+    stats = require_optional("scipy.stats", "a paired test")
     d = _differences(a, b)
     d = d[d != 0]
     if not len(d):
@@ -106,7 +106,7 @@ def wilcoxon(a: ArrayLike, b: ArrayLike) -> SignedRanks:
 
 def sign_test(a: ArrayLike, b: ArrayLike, *, better: Better = "higher") -> SignTest:
     """How often a is better than b, and how likely so one-sided a count is by chance."""
-    stats = need("scipy.stats", "a paired test")
+    stats = require_optional("scipy.stats", "a paired test")
     d = _differences(a, b) * (1 if better == "higher" else -1)
     win, lose = int((d > 0).sum()), int((d < 0).sum())
     p = float(stats.binomtest(win, win + lose).pvalue) if win + lose else 1.0

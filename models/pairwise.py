@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.pairs import PairFeatures, StackedPairs, StoredPairs, Vector, all_pairs, pair_count, same_cluster
 from netclust.structures.partition import Labels, PairScores, canonical
 
@@ -99,7 +99,7 @@ class PairClassifier:
         return chosen
 
     def _weights(self, psi: Any, together: Chosen) -> Vector:
-        svm = need("sklearn.svm", "a pair classifier").LinearSVC(
+        svm = require_optional("sklearn.svm", "a pair classifier").LinearSVC(
             C=self.C,
             loss=self.loss,
             dual="auto",
@@ -197,10 +197,10 @@ def _stacked(rows: list[Any]) -> Any:
         raise InputError("training sets have different numbers of features")
     if all(isinstance(part, np.ndarray) for part in rows):
         return np.concatenate(rows)
-    return need("scipy.sparse", "stacking sparse pair features").vstack(rows).tocsr()
+    return require_optional("scipy.sparse", "stacking sparse pair features").vstack(rows).tocsr()
 
 
 def _side_by_side(parts: list[Any]) -> Any:
     if all(isinstance(part, np.ndarray) for part in parts):
         return np.column_stack(parts)
-    return need("scipy.sparse", "stacking sparse pair features").hstack(parts).tocsr()
+    return require_optional("scipy.sparse", "stacking sparse pair features").hstack(parts).tocsr()

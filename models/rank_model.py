@@ -173,13 +173,13 @@ class RankModel:
             if header.fields != text.names:
                 raise ModelError(f"{where}: ranks by features of texts that this netclust does not have")
         size = len(header.fields)
-        centre = container.need(arrays, "centre", np.float64, (size,), where)
-        scale = container.need(arrays, "scale", np.float64, (size,), where)
+        centre = container.require_array(arrays, "centre", np.float64, (size,), where)
+        scale = container.require_array(arrays, "scale", np.float64, (size,), where)
         if not size or (scale <= 0).any():
             raise ModelError(f"{where}: needs features, and scales above 0")
         features = CandidateFeatures(header.fields, centre, scale, text)
         pairs = len(features.pair_names) if header.settings.model == "jsrc" else 0
-        w = container.need(arrays, "weights", np.float64, (size + pairs,), where)
+        w = container.require_array(arrays, "weights", np.float64, (size + pairs,), where)
         if np.abs(w).max(initial=0) > MAX_WEIGHT:
             raise ModelError(f"{where}: a weight is too large to be scored")
         known = {"weights", "centre", "scale", *(f"text.{name}" for name in (text.arrays() if text else ()))}

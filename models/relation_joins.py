@@ -11,7 +11,7 @@ from netclust.errors import InputError
 from netclust.models.relations import NODES, Equality, Tables, Template
 from netclust.pairs import Indices
 from netclust.structures.attractive import Cliques
-from netclust.text import printable
+from netclust.text import sanitize
 
 __all__ = ["TableData", "matches", "runs"]
 
@@ -38,11 +38,11 @@ class TableData:
     def of_table(self, template: Template, table: str, name: str) -> NDArray[np.str_]:
         """A column of a table, as texts."""
         if table not in self.tables:
-            raise InputError(f"template {printable(template.name)!r}: there is no table {printable(table)!r}")
+            raise InputError(f"template {sanitize(template.name)!r}: there is no table {sanitize(table)!r}")
         if name not in self.tables[table]:
-            there = ", ".join(map(printable, list(self.tables[table])[:10]))
+            there = ", ".join(map(sanitize, list(self.tables[table])[:10]))
             raise InputError(
-                f"template {printable(template.name)!r}: table {printable(table)} has no column {name!r} (but {there})"
+                f"template {sanitize(template.name)!r}: table {sanitize(table)} has no column {name!r} (but {there})"
             )
         return np.asarray(self.tables[table][name]).astype(str)
 
@@ -50,7 +50,7 @@ class TableData:
         """Refuse to make so many rows if fewer are left."""
         if count > self.left:
             raise InputError(
-                f"template {printable(template.name)!r} makes {count:,} rows, and {self.left:,} of {self.largest:,} "
+                f"template {sanitize(template.name)!r} makes {count:,} rows, and {self.left:,} of {self.largest:,} "
                 "cliques are left: tie fewer (`nearest`, `within`, `skip_above`, a further equality)"
             )
 
@@ -64,7 +64,7 @@ def matches(template: Template, data: TableData) -> Cliques:
     while waiting:
         ready = [name for name in waiting if any({e.left, e.right} <= {name, *joined} for e in _of(name, equalities))]
         if not ready:
-            raise InputError(f"template {printable(template.name)!r}: no equality ties {waiting[0]} to the others")
+            raise InputError(f"template {sanitize(template.name)!r}: no equality ties {waiting[0]} to the others")
         joined = _join(template, data, joined, ready[0], equalities)
         waiting.remove(ready[0])
     found = np.sort(np.stack([joined[name] for name in template.clique], axis=1), axis=1)
@@ -83,7 +83,7 @@ def _first(template: Template, data: TableData, variable: str, equalities: Seque
     """The rows that a variable may stand for, by the texts that its columns must have."""
     table = template.variables[variable]
     if table not in data.rows:
-        raise InputError(f"template {printable(template.name)!r}: there is no table {printable(table)!r}")
+        raise InputError(f"template {sanitize(template.name)!r}: there is no table {sanitize(table)!r}")
     kept = np.ones(data.rows[table], np.bool_)
     for one in equalities:
         if one.right is None and one.left == variable:

@@ -49,7 +49,7 @@ from numpy.typing import ArrayLike
 from netclust.errors import InputError
 from netclust.pairs import Indices
 from netclust.structures.attractive import Cliques
-from netclust.text import printable
+from netclust.text import sanitize
 
 __all__ = [
     "MAX_CLIQUES",
@@ -99,7 +99,7 @@ class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant."""
-        where = f"template {printable(self.name)!r}"
+        where = f"template {sanitize(self.name)!r}"
         if not self.name or len(self.name) > 100:
             raise InputError("a template needs a name of up to 100 characters")
         if bool(self.where) == bool(self.group):
@@ -134,15 +134,15 @@ class Template(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         for text in self.where:
             if (match := _EQUAL.fullmatch(text)) is None:
                 raise InputError(
-                    f"template {printable(self.name)!r}: {printable(text)!r} is not an equality, such as "
+                    f"template {sanitize(self.name)!r}: {sanitize(text)!r} is not an equality, such as "
                     '"a.source = b.source" or "a.service = \'dns\'"'
                 )
             one = Equality(*match.groups())
             for variable in (one.left, one.right):
                 if variable is not None and variable not in self.variables:
-                    raise InputError(f"template {printable(self.name)!r}: {variable} is no variable: name it in `from`")
+                    raise InputError(f"template {sanitize(self.name)!r}: {variable} is no variable: name it in `from`")
             if one.left == one.right:
-                raise InputError(f"template {printable(self.name)!r}: {printable(text)!r} is about one variable alone")
+                raise InputError(f"template {sanitize(self.name)!r}: {sanitize(text)!r} is about one variable alone")
             found.append(one)
         return found
 

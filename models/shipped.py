@@ -205,7 +205,7 @@ def _days(offices: Sequence[Office]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make models anew and write them to a folder."""
-    from netclust.cli.output import say
+    from netclust.cli.output import echo
 
     parser = argparse.ArgumentParser(prog="python -m netclust.models.shipped", description=main.__doc__)
     parser.add_argument("folder", type=Path, help="where the files go: netclust/shipped")
@@ -216,7 +216,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         model = make_shipped(name, given.data)
         target = given.folder / f"{name}.safetensors"
         model.save(target)
-        say(f"{target}: {target.stat().st_size:,} bytes, {len(model.reference)} referents, {model.fingerprint[:16]}")
+        echo(f"{target}: {target.stat().st_size:,} bytes, {len(model.reference)} referents, {model.fingerprint[:16]}")
 
 
 if __name__ == "__main__":

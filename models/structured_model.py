@@ -111,7 +111,7 @@ class StructuredModel:
             encoder = msgspec.convert(header.encoder, known.encoder)
         except (msgspec.ValidationError, InputError) as error:
             raise ModelError(f"{where}: {str(error).removeprefix(f'{where}: ')}") from None
-        w = container.need(arrays, "weights", np.float64, (known.problem(encoder, settings).dimension,), where)
+        w = container.require_array(arrays, "weights", np.float64, (known.problem(encoder, settings).dimension,), where)
         if np.abs(w).max(initial=0) > MAX_WEIGHT:
             raise ModelError(f"{where}: a weight is too large to be scored")
         if unknown := sorted(set(arrays) - {"weights"}):

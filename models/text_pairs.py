@@ -31,7 +31,7 @@ from netclust.datasets.item_sets import ItemTable
 from netclust.errors import InputError
 from netclust.models.cosines import CosinePairs, KeptPairs
 from netclust.models.stemming import stem
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.pairs import ComputedPairs, PairFeatures, PairIndex, StackedPairs, pair_count
 
 __all__ = ["TextFeatures", "TextPairs"]
@@ -126,18 +126,18 @@ class TextPairs:
         _check(spec)
         views, numbers = _views(spec), len(spec.numbers)
         idf = {
-            view.name: container.need(arrays, f"idf.{k}", np.float32, (spec.slots,), where)
+            view.name: container.require_array(arrays, f"idf.{k}", np.float32, (spec.slots,), where)
             for k, view in enumerate(views)
         }
-        centre = container.need(arrays, "numbers.centre", np.float64, (numbers,), where)
-        spread = container.need(arrays, "numbers.spread", np.float64, (numbers,), where)
+        centre = container.require_array(arrays, "numbers.centre", np.float64, (numbers,), where)
+        spread = container.require_array(arrays, "numbers.spread", np.float64, (numbers,), where)
         if (spread <= 0).any():
             raise InputError(f"{where}: numbers.spread must be above 0")
         return cls(spec, idf, centre, spread)
 
     def vectors(self, table: ItemTable) -> list[Any]:
         """The items' TF-IDF vectors: one CSR matrix of unit rows (or empty ones) a cosine feature."""
-        normalize = need("sklearn.preprocessing", "comparing texts").normalize
+        normalize = require_optional("sklearn.preprocessing", "comparing texts").normalize
         found = []
         for view in _views(self.spec):
             counts = _counts(view, table.column(view.field), self.spec)
@@ -171,7 +171,7 @@ class TextPairs:
         """
         if most < 2 or neighbours < 1:
             raise InputError("candidates need words that 2 items may share, and 1 neighbour an item at least")
-        sparse = need("scipy.sparse", "finding candidate pairs")
+        sparse = require_optional("scipy.sparse", "finding candidate pairs")
         words = [_counts(_View("", name, 1, "words"), table.column(name), self.spec) for name in self.spec.fields]
         found = sparse.hstack([*words, sparse.csr_matrix((len(table), 1))]).tocsr()
         found.data[:] = 1
@@ -229,7 +229,7 @@ def _views(spec: TextFeatures) -> list[_View]:
 
 def _counts(view: _View, texts: Sequence[str], spec: TextFeatures) -> Any:
     """How often every n-gram is in every text: CSR [texts, slots]."""
-    hashing = need("sklearn.feature_extraction.text", "comparing texts").HashingVectorizer(
+    hashing = require_optional("sklearn.feature_extraction.text", "comparing texts").HashingVectorizer(
         analyzer=_ANALYZERS[view.kind](view.order), n_features=spec.slots, alternate_sign=False, norm=None
     )
     return hashing.transform(texts) if len(texts) else hashing.transform([""])[:0]

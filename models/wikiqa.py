@@ -26,7 +26,7 @@ from netclust.learners.ranking import RankQuery
 from netclust.models.paired_tests import PairedComparison, compare
 from netclust.models.rank_model import CandidateFeatures, examples_of
 from netclust.models.ranking import RankExample, RankSettings, choose_ranking, learn_ranking, rank
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.ranking_metrics import RankingScores, average_precision, measure_rankings
 
 __all__ = ["MODELS", "PUBLISHED", "WikiqaData", "WikiqaRow", "WikiqaRun", "comparisons", "rows_of", "run_model"]
@@ -184,7 +184,7 @@ def _best_feature(train: Sequence[RankExample]) -> tuple[int, float]:
 
 def _svm(data: WikiqaData, seed: int) -> tuple[Ranker, str]:
     """A classifier of single candidates; C is chosen on dev."""
-    svc = need("sklearn.svm", "the SVM baseline").SVC
+    svc = require_optional("sklearn.svm", "the SVM baseline").SVC
     rng = np.random.default_rng(seed)
     kept = [(x.items[some], y[some]) for x, y in data.train for some in [_some(y, rng)]]
     items, labels = (np.concatenate(part) for part in zip(*kept, strict=True))

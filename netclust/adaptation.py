@@ -115,7 +115,7 @@ def clearly_attacks(model: Model, batch: Batch) -> NDArray[np.bool_]:
     Distances are what a score lacks to that of a referent equal to the record. Records that resemble an attack because
     the model knows nothing better lie between the two.
     """
-    verdicts = _judge(model, batch)
+    verdicts = _score_only(model, batch)
     same = _self_scores(model, batch)
     with np.errstate(invalid="ignore"):
         return np.asarray(verdicts.anomalous & (same - verdicts.other < CLEAR * (same - verdicts.normal)))
@@ -147,7 +147,7 @@ def _check(model: Model, site: Batch, rate: float, references: int) -> None:
         raise InputError("the model has no normal referent: there is nothing to adapt")
 
 
-def _judge(model: Model, batch: Batch) -> Verdicts:
+def _score_only(model: Model, batch: Batch) -> Verdicts:
     """Every record against the pinned referents alone, as if there were no root; labels are not read."""
     linker = Linker(replace(model, calibration=None, rooted=False), LinkerConfig(referent_window=0))
     return linker.process(replace(batch, label=np.full(len(batch), -1, np.int32)))
@@ -167,7 +167,7 @@ def _choose(model: Model, batch: Batch, most: int, rng: np.random.Generator) -> 
     """Rows that become referents: first those that a known attack is nearest to, then such as lie apart."""
     if len(batch) <= most:
         return np.arange(len(batch))
-    verdicts = _judge(model, batch)
+    verdicts = _score_only(model, batch)
     near = np.flatnonzero(verdicts.anomalous)
     if len(near) > most // 2:
         near = near[_apart(model, batch[near], most // 2, rng)]
@@ -216,7 +216,7 @@ def without_lookalikes(model: Model, batch: Batch, rate: float) -> tuple[Model, 
     allowed = int(rate * len(batch))
     replaced = 0
     for _ in range(ROUNDS):
-        verdicts = _judge(model, batch)
+        verdicts = _score_only(model, batch)
         drawn = np.flatnonzero(verdicts.anomalous)
         if len(drawn) <= allowed:
             break
@@ -244,7 +244,7 @@ def without_lookalikes(model: Model, batch: Batch, rate: float) -> tuple[Model, 
 
 def _calibrate(before: Model, adapted: Model, batch: Batch, rate: float) -> Calibration:
     """The root for the batch, which the referents have not seen."""
-    verdicts = _judge(adapted, batch)
+    verdicts = _score_only(adapted, batch)
     promised = max(rate, math.ceil(1e6 / (len(batch) + 1)) / 1e6)
     calibration = calibrate(np.maximum(verdicts.normal, verdicts.other), promised, verdicts.anomalous)
     if before.calibration is None or before.calibration.root >= calibration.root:

@@ -1,4 +1,4 @@
-"""Asker: which few records of a stream a person should label, and what follows from each answer.
+"""ActiveLearner: which few records of a stream a person should label, and what follows from each answer.
 
 An answer is worth most where many records are alike, what is known lies far from them, and the nearest known things
 disagree. Known are the reference set and the answers so far: every remembered record has a nearest known normal
@@ -18,14 +18,14 @@ questions, which at `horizon` is `budget` of the records, and stays so.
 >>> from netclust.linker import Linker, LinkerConfig
 >>> model = train_network(simulate(2000, seed=1).table(), TrainParams(epochs=1), seed=0)
 >>> linker = Linker(model, LinkerConfig.stream(referent_window=2000))
->>> asker = Asker(linker, budget=0.01, horizon=2000)
+>>> active_learner = ActiveLearner(linker, budget=0.01, horizon=2000)
 >>> today = simulate(2000, seed=2, day=1, attacks=(*KNOWN, *HELD_BACK))
 >>> batch = model.encoding.encode(today.table())
 >>> for start in range(0, 2000, 100):
 ...     part = batch[start : start + 100]
-...     for record in asker.observe(part, linker.process(part)):
-...         events = asker.answer(record, str(today.label[int(record.split(":")[1])]))
->>> asker.asked, asker.waiting
+...     for record in active_learner.observe(part, linker.process(part)):
+...         events = active_learner.answer(record, str(today.label[int(record.split(":")[1])]))
+>>> active_learner.asked, active_learner.waiting
 (20, 0)
 """
 
@@ -44,7 +44,7 @@ from netclust.linker import Linker
 from netclust.model import Model
 from netclust.verdicts import Verdicts
 
-__all__ = ["Asker", "allowance", "pair_scores"]
+__all__ = ["ActiveLearner", "allowance", "pair_scores"]
 
 Choice = Literal["worth", "random"]
 MOST_ANSWERS = 10_000
@@ -86,7 +86,7 @@ def pair_scores(model: Model, referents: Batch, records: Batch) -> NDArray[np.fl
     return scores
 
 
-class Asker:
+class ActiveLearner:
     """Watches a linker at work, says what to ask, and takes the answers. One `observe` after every `process`.
 
     `budget`: questions, as a share of the records; `horizon`: see above. It chooses after every `every` records among
@@ -165,7 +165,7 @@ class Asker:
         memory.said[alike | memory.is_record(record_id)] = not normal
         best = memory.normal if normal else memory.other
         np.maximum(best, scores, out=best)
-        known.settle(at, normal)
+        known.add_answer(at, normal)
         self.answered += 1
         return events
 
@@ -178,7 +178,7 @@ class Asker:
                 break
             memory = self._memory
             one = memory.records[at : at + 1]
-            self._known.ask(one, int(memory.cluster[at]))
+            self._known.add_question(one, int(memory.cluster[at]))
             memory.asked[at] = True
             np.maximum(memory.waits, pair_scores(self.linker.model, one, memory.records)[0], out=memory.waits)
             self.asked += 1
@@ -232,7 +232,7 @@ class _Known:
         found = [scores[of].max(0, initial=NEVER) for of in (self.normal & ~self.waits, ~self.normal & ~self.waits)]
         return found[0], np.maximum(found[1], self.model.root_scores(batch)), scores[self.waits].max(0, initial=NEVER)
 
-    def ask(self, one: Batch, cluster: int) -> None:
+    def add_question(self, one: Batch, cluster: int) -> None:
         """One more that waits; beyond the bound the oldest question or answer is given up."""
         if len(self.records) - self.first >= MOST_ANSWERS:
             keep = np.arange(len(self.records)) != self.first
@@ -247,7 +247,7 @@ class _Known:
         found = (int(at) for at in np.flatnonzero(self.waits) if self.records.record_id(int(at)) == record_id)
         return next(found, None)
 
-    def settle(self, at: int, normal: bool) -> None:
+    def add_answer(self, at: int, normal: bool) -> None:
         """The answer has come."""
         self.normal[at], self.waits[at] = normal, False
 

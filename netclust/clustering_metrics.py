@@ -37,7 +37,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from netclust.errors import InputError
 from netclust.losses.partition import Contingency, contingency, pairs_within
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.pairs import pair_count
 from netclust.structures.partition import canonical
 
@@ -102,7 +102,7 @@ def measure_clustering(y: ArrayLike, z: ArrayLike) -> dict[str, float]:
     pairs, muc, b3 = pair_scores(table), muc_scores(table), b3_scores(table)
     within = pairs_within(table.rows) + pairs_within(table.columns) - 2 * pairs_within(table.cells)
     rand = 1 - within / max(pair_count(len(true)), 1)
-    sklearn = need("sklearn.metrics", "measuring a clustering")
+    sklearn = require_optional("sklearn.metrics", "measuring a clustering")
     homogeneity, completeness, v_measure = sklearn.homogeneity_completeness_v_measure(true, found)
     values = (
         *(rand, rand),

@@ -140,7 +140,7 @@ def _array(info: dict[str, Any], where: str) -> NDArray[Any]:
     return np.frombuffer(info["data"], np.dtype(_DTYPES[info["dtype"]])).reshape(info["shape"]).copy()
 
 
-def need(arrays: Arrays, name: str, dtype: Any, shape: tuple[int | None, ...], where: str) -> NDArray[Any]:
+def require_array(arrays: Arrays, name: str, dtype: Any, shape: tuple[int | None, ...], where: str) -> NDArray[Any]:
     """One array, checked: its type, its shape (None: any length), and that numbers are finite."""
     array = arrays.get(name)
     if array is None:

@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 from netclust.clustering_metrics import Scores, scores_of_sums
 from netclust.errors import InputError
 from netclust.losses.partition import Contingency
-from netclust.optional import need
+from netclust.optional import require_optional
 
 __all__ = [
     "METRICS",
@@ -205,7 +205,7 @@ def best_assignment(table: Contingency, *, by_mention: bool) -> float:
     )
     if not len(shapes):
         return float(total)
-    assign = need("scipy.optimize", "CEAF").linear_sum_assignment
+    assign = require_optional("scipy.optimize", "CEAF").linear_sum_assignment
     at = 0
     for high, wide in shapes.tolist():
         block = values[at : at + high * wide].reshape(high, wide)

@@ -32,7 +32,7 @@ TELLS = 0.0005
 MOST_BY_NUMBERS, MOST_BY_CODES, MOST_BY_UNARY = 30_000, 24_000, 10_000
 
 
-def new_hunt(model: Model) -> kernels.Hunt:
+def new_scratch(model: Model) -> kernels.SearchScratch:
     """What searching by bounds needs besides groups."""
     steps = new_steps(model.scorer, model.reference.num)
     coded = len(model.encoding.widths)
@@ -46,7 +46,7 @@ def new_hunt(model: Model) -> kernels.Hunt:
         number=np.zeros(2, np.int64),
         hint=np.zeros(2, np.int64),
     )
-    return kernels.Hunt(steps, query, np.zeros(coded, np.float32))
+    return kernels.SearchScratch(steps, query, np.zeros(coded, np.float32))
 
 
 def new_steps(scorer: Scorer, sample: NDArray[np.float32]) -> Steps:
@@ -157,7 +157,7 @@ def _aligned(shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
     return room[first : len(room) - LINE + first].view(dtype).reshape(shape)
 
 
-def apart(index: Index) -> Index:
+def with_own_scratch(index: Index) -> Index:
     """The same groups, with room of its own to search in: for searching at the same time, and nothing else."""
     names = (
         "lacks", "leaf_lacks", "member_lacks", "todo", "later_place", "later_lack", "picked_place", "picked_number",

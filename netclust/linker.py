@@ -35,7 +35,7 @@ from netclust.kernels import link as kernels
 from netclust.kernels.score import LANES
 from netclust.labels import LabelTable
 from netclust.model import Model
-from netclust.searching import Search, Searching
+from netclust.searching import ReferentSearch, Search
 from netclust.state import MAX_NUMBER, NANOSECONDS, PartitionState, new_partition, new_references
 from netclust.verdicts import Verdicts
 
@@ -165,7 +165,9 @@ class Linker:
             new_partition(model, self.config.kept, self.config.max_clusters, self.config.representatives)
             for _ in range(self.config.partitions)
         ]
-        self.searching = Searching(search, model, self.config.kept, len(model.reference), self.config.partitions)
+        self.referent_search = ReferentSearch(
+            search, model, self.config.kept, len(model.reference), self.config.partitions
+        )
         most = max(len(model.reference), self.config.referent_window, self.config.representatives)
         # Room for those that work at the same time.
         apart = self.config.partitions if self.threads > 1 else 1
@@ -182,7 +184,7 @@ class Linker:
         verdicts = self._process(batch, collector)
         return verdicts, collector.evidence()
 
-    def judge(self, batch: Batch) -> Verdicts:
+    def score_only(self, batch: Batch) -> Verdicts:
         """What each record would be linked to now, if it came next: nothing is remembered.
 
         Labels and maturing that are due with the next record do not count yet. A record that would link to the root
@@ -269,7 +271,7 @@ class Linker:
             for p in range(count):
                 link(p)
             return
-        self.searching.references(self._refs, 0)  # made before they are shared
+        self.referent_search.references(self._refs, 0)  # made before they are shared
         with ThreadPoolExecutor(self.threads) as pool:  # kernels let others run meanwhile
             list(pool.map(link, range(count)))
 
@@ -286,12 +288,14 @@ class Linker:
         keep: bool = True,
     ) -> None:
         """Link some records of one partition."""
-        refs_groups, refs_search = self.searching.references(self._refs, p)
-        groups, search = self.searching.window(p, part)
-        hunt = self.searching.hunt(p) if search or refs_search else None  # without it the kernel is a smaller one
+        refs_groups, refs_search = self.referent_search.references(self._refs, p)
+        groups, search = self.referent_search.window(p, part)
+        scratch = (
+            self.referent_search.scratch(p) if search or refs_search else None
+        )  # without it the kernel is a smaller one
         kernels.link_records(
             index, first, records, self.model.scorer, self._refs, refs_groups, part.window, groups,
-            hunt, part.kept, part.clusters, part.cursor, self._settings(p, keep, search, refs_search),
+            scratch, part.kept, part.clusters, part.cursor, self._settings(p, keep, search, refs_search),
             normal, self._acc[p % len(self._acc)], self._matches[p % len(self._matches)], _links(verdicts),
         )  # fmt: skip
 
@@ -319,7 +323,7 @@ class Linker:
     def label_record(self, record_id: str, label: str, *, from_tick: int | None = None) -> LabelEvent:
         """Say what a record was. It counts for records from arrival number `from_tick` on (default: the next one)."""
         source, number = _record(record_id)
-        return self._say("record", label, from_tick, source=source, number=number)
+        return self._add_event("record", label, from_tick, source=source, number=number)
 
     @property
     def normal_label(self) -> str:
@@ -328,7 +332,7 @@ class Linker:
 
     def label_cluster(self, cluster: int, label: str, *, from_tick: int | None = None) -> LabelEvent:
         """Say what a cluster is: covers its members that can still be linked to, and its future joiners."""
-        return self._say("cluster", label, from_tick, number=_number(cluster, "a cluster id"))
+        return self._add_event("cluster", label, from_tick, number=_number(cluster, "a cluster id"))
 
     def undo(self, event: int | LabelEvent, *, from_tick: int | None = None) -> LabelEvent:
         """Take a label back: what would be in force without it is restored, also when others came after it."""
@@ -338,9 +342,9 @@ class Linker:
             raise InputError(f"label event {number} is not known, or too old to be undone")
         if known.undone or any(e.scope == "undo" and e.number == number for e in self.events):
             raise InputError(f"label event {number} was already undone")
-        return self._say("undo", None, from_tick, number=number)
+        return self._add_event("undo", None, from_tick, number=number)
 
-    def _say(
+    def _add_event(
         self, scope: Scope, label: str | None, from_tick: int | None, *, number: int, source: int = 0
     ) -> LabelEvent:
         when = self.tick if from_tick is None else _number(from_tick, "from_tick")
@@ -369,7 +373,7 @@ class Linker:
         if not due:
             return
         store = Store(self._refs, self._parts, self.labels.is_normal, maturing=self.config.mature_after is not None)
-        self.searching.changed()
+        self.referent_search.changed()
         for event in sorted(due, key=lambda e: e.order):
             event.applied = True
             if event.scope != "undo":
@@ -464,15 +468,15 @@ class Linker:
 
         return thaw(model, snapshot, where, base, search, threads)
 
-    def adopt(self, model: Model, config: LinkerConfig | None = None) -> Linker:
+    def with_model(self, model: Model, config: LinkerConfig | None = None) -> Linker:
         """A linker with another model that goes on counting where this one stands; this one must not be used again.
 
         Where both have the same encoding and configuration, and the new reference set begins with the old one,
         everything that is remembered stays. Else referent window, clusters and label events are given up.
         """
-        from netclust.snapshot import adopt
+        from netclust.snapshot import with_model
 
-        return adopt(self, model, config or self.config)
+        return with_model(self, model, config or self.config)
 
 
 def _links(verdicts: Verdicts) -> kernels.Links:

@@ -207,31 +207,31 @@ class Model:
         layout = WeightLayout(
             features, tuple(len(v) + 1 for v in header.vocabularies), root_count(features, header.root)
         )
-        span = container.need(arrays, "scaling.span", np.float64, (features,), where)
+        span = container.require_array(arrays, "scaling.span", np.float64, (features,), where)
         if (span <= 0).any():
             raise ModelError(f"{where}: scaling.span must be positive")
         far = None
         if "similarity.far" in arrays:
-            far = container.need(arrays, "similarity.far", np.float64, (features,), where)
+            far = container.require_array(arrays, "similarity.far", np.float64, (features,), where)
             if (far <= 0).any() or (far > MAX_WEIGHT).any():
                 raise ModelError(f"{where}: similarity.far must be positive")
-        label = container.need(arrays, "reference.label", np.int32, (None,), where)
-        code = container.need(arrays, "reference.code", np.uint16, (len(label), len(layout.widths)), where)
+        label = container.require_array(arrays, "reference.label", np.int32, (None,), where)
+        code = container.require_array(arrays, "reference.code", np.uint16, (len(label), len(layout.widths)), where)
         if (label < 0).any() or (label >= len(header.labels)).any() or (code >= layout.width).any():
             raise ModelError(f"{where}: the reference set names labels or values that the model does not have")
         if header.calibration is not None and not abs(header.calibration.root) <= float(np.finfo(np.float32).max):
             raise ModelError(f"{where}: the calibrated root is too large to be a score")
         weights = {
-            name: container.need(arrays, f"weights.{name}", np.float64, (layout.dimension,), where)
+            name: container.require_array(arrays, f"weights.{name}", np.float64, (layout.dimension,), where)
             for name in ("averaged", "last")
         }
-        num = container.need(arrays, "reference.num", np.float32, (len(label), features), where)
+        num = container.require_array(arrays, "reference.num", np.float32, (len(label), features), where)
         if any(np.abs(w).max(initial=0) > MAX_WEIGHT for w in weights.values()) or (np.abs(num) > FAR).any():
             raise ModelError(f"{where}: a weight or a referent is too large to be scored")
         encoding = Encoding(
             schema=schema,
             kept=header.kept,
-            low=container.need(arrays, "scaling.low", np.float64, (features,), where),
+            low=container.require_array(arrays, "scaling.low", np.float64, (features,), where),
             span=span,
             vocabularies=header.vocabularies,
             labels=header.labels,
@@ -240,7 +240,7 @@ class Model:
             num=num,
             code=code,
             label=label,
-            seq=container.need(arrays, "reference.seq", np.uint64, (len(label),), where),
+            seq=container.require_array(arrays, "reference.seq", np.uint64, (len(label),), where),
         )
         return cls(
             encoding=encoding,

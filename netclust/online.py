@@ -120,11 +120,11 @@ class OnlineLinker(ABC):
                 waiting.append((row, label))
         self._link(waiting)
 
-    def judge(self, rows: Sequence[Mapping[Any, Any]]) -> Verdicts | None:
+    def score_only(self, rows: Sequence[Mapping[Any, Any]]) -> Verdicts | None:
         """What the records would be linked to, each by itself; None before there is anything to link to."""
         if self.linker is None:
             return None
-        return self.linker.judge(self._encode([(plain(x), "") for x in rows]))
+        return self.linker.score_only(self._encode([(plain(x), "") for x in rows]))
 
     def _due(self, row: Row) -> bool:
         since = self.seen - self._built
@@ -215,7 +215,7 @@ class OnlineDetector(OnlineLinker):
 
     def scores(self, rows: Sequence[Mapping[Any, Any]]) -> NDArray[np.float64]:
         """Above 0 is anomalous; 0 before anything is known."""
-        verdicts = self.judge(rows)
+        verdicts = self.score_only(rows)
         return np.zeros(len(rows)) if verdicts is None else verdicts.score.astype(np.float64)
 
 
@@ -269,7 +269,7 @@ class OnlineClusterer(OnlineLinker):
 
     def predict(self, rows: Sequence[Mapping[Any, Any]]) -> NDArray[np.int64]:
         """The cluster of each record; a number not given yet for one that would open a cluster."""
-        verdicts = self.judge(rows)
+        verdicts = self.score_only(rows)
         if verdicts is None:
             return np.zeros(len(rows), np.int64)
         return np.array([self._names.get(c, self.clusters) for c in verdicts.cluster.tolist()], np.int64)

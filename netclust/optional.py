@@ -8,12 +8,12 @@ from typing import Any
 from netclust.errors import MissingExtraError
 
 
-def need(module: str, what: str, extra: str = "offline") -> Any:
+def require_optional(module: str, what: str, extra: str = "offline") -> Any:
     """Return the module, or raise an error that says how to get it.
 
-    >>> need("math", "counting").floor(2.5)
+    >>> require_optional("math", "counting").floor(2.5)
     2
-    >>> need("no_such_module", "guessing")
+    >>> require_optional("no_such_module", "guessing")
     Traceback (most recent call last):
         ...
     netclust.errors.MissingExtraError: guessing needs no_such_module: pip install 'netclust[offline]'

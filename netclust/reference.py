@@ -92,11 +92,11 @@ def covering(batch: Batch, k: int, rng: np.random.Generator) -> NDArray[np.int64
     >>> sorted(covering(twins, 3, np.random.default_rng(0)) // 50)  # one of each, always
     [np.int64(0), np.int64(1), np.int64(2)]
     """
-    from netclust.kernels.cover import cover, make_room
+    from netclust.kernels.cover import draw_cover, make_room
     from netclust.kernels.score import columns
 
     num, code = np.ascontiguousarray(batch.num, np.float32), np.ascontiguousarray(batch.code, np.uint16)
     out = np.empty(k, np.int64)
     room = make_room(len(batch), num.shape[1], code.shape[1])
-    cover(num, code, columns(num), columns(code), int(rng.integers(len(batch))), rng.random(k), room, out)
+    draw_cover(num, code, columns(num), columns(code), int(rng.integers(len(batch))), rng.random(k), room, out)
     return out

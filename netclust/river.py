@@ -127,7 +127,7 @@ class LinkDetector(base.AnomalyDetector):
         return pd.Series(self._predict(_rows(X)), index=X.index, name="anomalous", dtype=bool)
 
     def _predict(self, rows: Sequence[Features]) -> list[bool]:
-        verdicts = self._online.judge(rows)
+        verdicts = self._online.score_only(rows)
         return [False] * len(rows) if verdicts is None else [bool(v) for v in verdicts.anomalous]
 
 

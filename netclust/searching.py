@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from netclust.groups import apart, new_hunt, new_index
+from netclust.groups import new_index, new_scratch, with_own_scratch
 from netclust.kernels import boxes
 from netclust.kernels import link as kernels
 from netclust.kernels.boxes import Index
@@ -36,7 +36,7 @@ REFERENCES_FROM = 16_384
 """Likewise of references: a site's warm-up adds thousands, and the larger kernel is not to be compiled just then."""
 
 
-class Searching:
+class ReferentSearch:
     """The groups of a linker's referents: of the reference set, and of each partition's window."""
 
     def __init__(self, search: Search, model: Model, kept: int, references: int, partitions: int) -> None:
@@ -45,7 +45,7 @@ class Searching:
         self._kept = kept
         self._how = self._choose(kept, PRUNE_FROM)
         self._references_how = self._choose(references, REFERENCES_FROM)
-        self._hunts = [new_hunt(model) for _ in range(partitions)]
+        self._scratches = [new_scratch(model) for _ in range(partitions)]
         self._references = [self._new(references if self._references_how else 0)]
         self._windows = [self._new(kept + 1 if self._how else 0) for _ in range(partitions)]
         self._references_changed = True
@@ -58,12 +58,12 @@ class Searching:
             return kernels.PRUNED
         return kernels.CHEAPEST if members >= least else kernels.FULL
 
-    def hunt(self, p: int) -> kernels.Hunt:
+    def scratch(self, p: int) -> kernels.SearchScratch:
         """What searching by bounds needs besides groups: a partition's own, since several may search at a time."""
-        return self._hunts[p]
+        return self._scratches[p]
 
     def _new(self, slots: int) -> Index:
-        return new_index(self._model.scorer, self._hunts[0].steps, slots)
+        return new_index(self._model.scorer, self._scratches[0].steps, slots)
 
     def changed(self) -> None:
         """Sides of members have changed from outside of the kernel."""
@@ -76,11 +76,11 @@ class Searching:
         if self._references_changed and self._references_how:
             if first.tally[boxes.LOST]:
                 first = self._new(len(refs.label))
-            kernels.regroup_references(first, refs, self._hunts[0], self._model.scorer)
+            kernels.regroup_references(first, refs, self._scratches[0], self._model.scorer)
             self._references = [first]
         self._references_changed = False
         while len(self._references) <= p:
-            self._references.append(apart(first))
+            self._references.append(with_own_scratch(first))
         return self._references[p], self._references_how
 
     def window(self, p: int, part: PartitionState) -> tuple[Index, int]:
@@ -88,16 +88,16 @@ class Searching:
         if self._how and self._windows[p].tally[boxes.LOST]:
             self._windows[p] = self._new(self._kept + 1)  # filled by the kernel, from what the window holds
         elif self._changed[p] and self._how:
-            kernels.regroup_window(self._windows[p], part.window, part.cursor, self._hunts[p], self._model.scorer)
+            kernels.regroup_window(self._windows[p], part.window, part.cursor, self._scratches[p], self._model.scorer)
         self._changed[p] = False
         return self._windows[p], self._how
 
-    def adopt(self, old: Searching) -> None:
+    def take_over(self, old: ReferentSearch) -> None:
         """Go on with the groups of the windows of another model's, where their members are what they were."""
-        before, now = (list[Any](searching._model.scorer) for searching in (old, self))
+        before, now = (list[Any](referent_search._model.scorer) for referent_search in (old, self))
         same = all(np.array_equal(a, b) for a, b in zip(before, now, strict=True))
         if old._how == self._how and same:
-            self._hunts, self._windows, self._changed = old._hunts, old._windows, old._changed
+            self._scratches, self._windows, self._changed = old._scratches, old._windows, old._changed
 
     def work(self) -> dict[str, int]:
         """What searching has cost so far: bounds and scores of referents, and records that were searched by bounds."""

@@ -55,8 +55,8 @@ def _batch(model: Model, X: Matrix) -> Batch:
     return model.encoding.encode(as_table(columns, schema=model.encoding.schema))
 
 
-def _judge(model: Model, batch: Batch) -> Verdicts:
-    return Linker(model, LinkerConfig(referent_window=0)).judge(batch)
+def _score_only(model: Model, batch: Batch) -> Verdicts:
+    return Linker(model, LinkerConfig(referent_window=0)).score_only(batch)
 
 
 class LinkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -127,13 +127,13 @@ class LinkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The classes of records."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return np.asarray(self.classes_[self._numbers[_judge(self.model_, _batch(self.model_, X)).label]])
+        return np.asarray(self.classes_[self._numbers[_score_only(self.model_, _batch(self.model_, X)).label]])
 
     def referents(self, X: Any) -> NDArray[np.int64]:
         """Which training record each record links to."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return reference_index(_judge(self.model_, _batch(self.model_, X)).parent)
+        return reference_index(_score_only(self.model_, _batch(self.model_, X)).parent)
 
 
 def _numbers(encoding: Encoding) -> NDArray[np.int64]:
@@ -204,7 +204,7 @@ class LinkNovelty(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         batch = _batch(self.model_, X)
-        found = _judge(self.model_, batch)
+        found = _score_only(self.model_, batch)
         at = reference_index(found.parent)
         same = (self.model_.reference.num[at] == batch.num).all(axis=1)
         return np.where(same, self._own[at], found.normal.astype(np.float64) - self._highest)

@@ -161,11 +161,11 @@ def _complete(arrays: Arrays, header: _Header, base: bytes | None, where: str) -
         join_partition(arrays, before, p, where)
 
 
-def adopt(old: Linker, model: Model, config: LinkerConfig) -> Linker:
+def with_model(old: Linker, model: Model, config: LinkerConfig) -> Linker:
     """The linker of another model, with what the old one remembers; see Linker.adopt."""
-    linker = Linker(model, config, search=old.searching.search, threads=old.threads)
+    linker = Linker(model, config, search=old.referent_search.search, threads=old.threads)
     linker.tick = old.tick
-    if config != old.config or not _goes_on(old.model, model):
+    if config != old.config or not _can_continue(old.model, model):
         counted = sum(int(part.cursor[kernels.PUSHED]) for part in old._parts)
         linker._parts[0].cursor[kernels.PUSHED] = counted
         # Cluster ids are never given twice.
@@ -179,7 +179,7 @@ def adopt(old: Linker, model: Model, config: LinkerConfig) -> Linker:
     for name in ("label", "side", "event"):
         getattr(linker._refs, name)[:known] = getattr(old._refs, name)
     linker._parts = old._parts
-    linker.searching.adopt(old.searching)
+    linker.referent_search.take_over(old.referent_search)
     for part in linker._parts:
         part.window = part.window._replace(unary=unary_parts(part.window.code, model.scorer))  # the old may be lent
         member = part.kept.member
@@ -187,7 +187,7 @@ def adopt(old: Linker, model: Model, config: LinkerConfig) -> Linker:
     return linker
 
 
-def _goes_on(old: Model, new: Model) -> bool:
+def _can_continue(old: Model, new: Model) -> bool:
     """Whether members of the old model's window are members of the new one's."""
     k = len(old.reference)
     first = new.reference[:k]

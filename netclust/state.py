@@ -258,7 +258,7 @@ class Limits:
 def restore_references(refs: kernels.References, arrays: Arrays, limits: Limits, where: str) -> None:
     """Give the reference set the labels of a snapshot."""
     for name, array in (("label", refs.label), ("side", refs.side), ("event", refs.event)):
-        array[:] = container.need(arrays, f"refs.{name}", array.dtype, array.shape, where)
+        array[:] = container.require_array(arrays, f"refs.{name}", array.dtype, array.shape, where)
     limits.check_labels(refs.label, refs.event, where)
     if (refs.side > kernels.OTHER_SIDE).any():
         raise ModelError(f"{where}: a reference has a side that does not exist")
@@ -266,7 +266,7 @@ def restore_references(refs: kernels.References, arrays: Arrays, limits: Limits,
 
 def restore_partition(state: PartitionState, arrays: Arrays, p: int, limits: Limits, where: str) -> None:
     """Fill an empty partition from a snapshot, checking everything that an index is made from."""
-    cursor = container.need(arrays, f"{p}.cursor", np.int64, (kernels.CURSORS,), where)
+    cursor = container.require_array(arrays, f"{p}.cursor", np.int64, (kernels.CURSORS,), where)
     pushed, classes = int(cursor[kernels.PUSHED]), int(state.cursor[kernels.HAND])
     progress = cursor[[kernels.REVEALED, kernels.MATURED]]
     if (cursor < 0).any() or (cursor >= MAX_NUMBER).any() or pushed > limits.tick or (progress > pushed).any():
@@ -276,7 +276,7 @@ def restore_partition(state: PartitionState, arrays: Arrays, p: int, limits: Lim
         raise ModelError(f"{where}: the referent window does not fit the configuration")
     for name, array in state.window._asdict().items():
         shape = (*array.shape[:-1], n)
-        array[..., :n] = container.need(arrays, f"{p}.window.{name}", array.dtype, shape, where)
+        array[..., :n] = container.require_array(arrays, f"{p}.window.{name}", array.dtype, shape, where)
     _restore_clusters(state.clusters, arrays, p, classes, limits, where)
     slots = len(state.clusters.ident)
     win = _cut(state.window, n)
@@ -300,8 +300,8 @@ def _restore_kept(state: PartitionState, arrays: Arrays, p: int, limits: Limits,
     if not 0 <= n <= min(len(store.priority), int(state.cursor[kernels.PUSHED]) - live.stop):
         raise ModelError(f"{where}: the representatives are missing, or more than the configuration allows")
     for name, array in (store.member._asdict() | {"priority": store.priority}).items():
-        array[..., :n] = container.need(arrays, f"{p}.kept.{name}", array.dtype, (*array.shape[:-1], n), where)
-    store.weight[live] = container.need(arrays, f"{p}.kept.weight", np.float32, (live.stop,), where)
+        array[..., :n] = container.require_array(arrays, f"{p}.kept.{name}", array.dtype, (*array.shape[:-1], n), where)
+    store.weight[live] = container.require_array(arrays, f"{p}.kept.weight", np.float32, (live.stop,), where)
     store.size[0] = n
     kept = state.representatives
     limits.check_members(kept, len(state.clusters.ident), where)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 
-def printable(text: str) -> str:
+def sanitize(text: str) -> str:
     """Text from outside, without what would break a line or steer a terminal.
 
-    >>> printable("one\\ntwo")
+    >>> sanitize("one\\ntwo")
     'one\\\\ntwo'
     """
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -48,7 +48,7 @@ from netclust.stream.alert_limits import Closed, Counters, count_in
 from netclust.stream.alert_severity import SEVERITIES, severity_name
 from netclust.stream.alert_summary import RATE_LIMIT
 from netclust.stream.alert_tallies import Budget
-from netclust.stream.alert_telling import Teller
+from netclust.stream.alert_telling import AlertReporter
 from netclust.stream.daemon.config import AlertConfig
 from netclust.stream.suppression import SuppressionSet
 from netclust.stream.traffic_clock import FAR_BEHIND, TrafficClock
@@ -86,7 +86,7 @@ class AlertBook:
         self, config: AlertConfig, *, source_names: Sequence[str], categories: Mapping[str, str] | None = None
     ) -> None:
         self.source_names = list(source_names)
-        self._teller = Teller(config, categories)
+        self._reporter = AlertReporter(config, categories)
         self._rules = SuppressionSet()
         self._restored_counts: dict[str, int] = {}
         self._clock = TrafficClock()
@@ -98,11 +98,11 @@ class AlertBook:
     @property
     def config(self) -> AlertConfig:
         """The settings in force."""
-        return self._teller.config
+        return self._reporter.config
 
     def configure(self, config: AlertConfig) -> None:
         """Go on with other settings."""
-        self._teller.configure(config)
+        self._reporter.configure(config)
 
     @property
     def suppressions(self) -> SuppressionSet:
@@ -116,35 +116,35 @@ class AlertBook:
     def find(self, alert_id: str) -> Alert | None:
         """An alert that is open."""
         episode = self._open.get(alert_id)
-        return alert_of(episode) if episode is not None and episode.told else None
+        return alert_of(episode) if episode is not None and episode.reported else None
 
     @property
     def open_alerts(self) -> list[Alert]:
         """Every alert that was told and is open; the one that is quiet longest first."""
-        return [alert_of(episode) for episode in self._open.values() if episode.told]
+        return [alert_of(episode) for episode in self._open.values() if episode.reported]
 
     @property
     def opened(self) -> int:
         """How many alerts were opened so far."""
-        return sum(sum(by_severity.values()) for by_severity in self._teller.counters.opened.values())
+        return sum(sum(by_severity.values()) for by_severity in self._reporter.counters.opened.values())
 
     def open_by_severity(self) -> dict[str, int]:
         """How many alerts are open, by severity."""
         found: dict[str, int] = dict.fromkeys(SEVERITIES, 0)
         for episode in self._open.values():
-            if episode.told:
+            if episode.reported:
                 found[severity_name(episode.severity_score)] += 1
         return found
 
     @property
     def open_count(self) -> int:
         """How many alerts are open: quicker than making them."""
-        return sum(episode.told for episode in self._open.values())
+        return sum(episode.reported for episode in self._open.values())
 
     @property
     def counters(self) -> Counters:
         """What was done so far, with what is being held back now."""
-        found = msgspec.convert(msgspec.to_builtins(self._teller.counters), Counters)
+        found = msgspec.convert(msgspec.to_builtins(self._reporter.counters), Counters)
         for episode in self._open.values():
             if episode.held in ("cooldown", "rate_limit"):
                 count_in(found.suppressed_records, episode.held, episode.records - episode.held_from)
@@ -174,7 +174,7 @@ class AlertBook:
             texts(rows.service, n),
         )
         rules, budget = self._rules if self._rules else None, self._budget
-        now, due = self._teller.now, self._due()
+        now, due = self._reporter.now, self._due()
         episode: Episode | None = None  # of the record before, if the next one like it surely joins it too
         before: tuple[Group | None, str, str, str] = (None, "", "", "")
         for (
@@ -194,7 +194,7 @@ class AlertBook:
         ) in columns:
             if clock != now:
                 back = self._move(clock) < now
-                now = self._teller.now
+                now = self._reporter.now
                 if now > due or back:
                     self._close_quiet(events)
                     due, episode = self._due(), None
@@ -209,7 +209,7 @@ class AlertBook:
                     if episode is None:
                         episode = self._made(rows, i, label, place, events, group.name)
                         group.enter(episode)
-                        due = min(due, now + self._teller.quiet)
+                        due = min(due, now + self._reporter.quiet)
                 self._open.move_to_end(episode.id)
                 before = here
             episode.records += 1
@@ -256,7 +256,7 @@ class AlertBook:
                 self._look(episode, rows, i, events)
             if episode.role == "many":
                 episode = None  # one like it may come to stand alone
-        self._teller.counters.records += n
+        self._reporter.counters.records += n
         self._groups.drop_empty()
         return events
 
@@ -269,20 +269,20 @@ class AlertBook:
             self._groups.drop_empty()
         return events
 
-    def tell_grown(self) -> list[AlertEvent]:
+    def report_grown(self) -> list[AlertEvent]:
         """Alerts that have grown since they were told and not been told for a while: for a stream that is silent."""
         events: list[AlertEvent] = []
         for episode in self._open.values():
-            grown = episode.told and episode.records > episode.told_records and episode.role != "overflow"
-            if grown and self._teller.now >= episode.told_clock + self._teller.update:
-                self._teller.tell("update", episode, episode.records, events)
+            grown = episode.reported and episode.records > episode.reported_records and episode.role != "overflow"
+            if grown and self._reporter.now >= episode.reported_clock + self._reporter.update:
+                self._reporter.report("update", episode, episode.records, events)
         return events
 
     def close_all(self, by: ClosedBy = "stopped") -> list[AlertEvent]:
         """Close everything."""
         events: list[AlertEvent] = []
         for episode in list(self._open.values()):
-            self._close(episode, by, self._teller.now, events)
+            self._close(episode, by, self._reporter.now, events)
         self._groups.drop_empty()
         return events
 
@@ -298,52 +298,55 @@ class AlertBook:
         for episode in list(self._open.values()):
             about = episode.clusters
             settled = (
-                episode.told and about.counts and about.distinct == len(about.counts) and names >= set(about.counts)
+                episode.reported and about.counts and about.distinct == len(about.counts) and names >= set(about.counts)
             )
             if episode.id == alert_id or (settled and episode.role != "overflow"):
-                self._close(episode, "label", self._teller.now, events)
+                self._close(episode, "label", self._reporter.now, events)
         self._groups.drop_empty()
         return events
 
     def _move(self, clock: int) -> int:
         """Set the clock: forward, or back if it was far wrong."""
-        if self._teller.now < 0 <= clock:  # it starts: what came before has come now
+        if self._reporter.now < 0 <= clock:  # it starts: what came before has come now
             for episode in self._open.values():
-                episode.activity = episode.told_clock = clock
-                episode.look_clock = clock + self._teller.update
-        if 0 <= clock < self._teller.now - FAR_BEHIND:
-            self._teller.counters.clock_set_back += 1
-            self._teller.limits.set_back(clock)
+                episode.activity = episode.reported_clock = clock
+                episode.look_clock = clock + self._reporter.update
+        if 0 <= clock < self._reporter.now - FAR_BEHIND:
+            self._reporter.counters.clock_set_back += 1
+            self._reporter.limits.set_back(clock)
             for episode in self._open.values():
-                episode.activity, episode.told_clock = min(episode.activity, clock), min(episode.told_clock, clock)
-                episode.look_clock = min(episode.look_clock, clock + self._teller.update)
-            self._teller.now = clock
-        self._teller.now = max(self._teller.now, clock)
-        return self._teller.now
+                episode.activity, episode.reported_clock = (
+                    min(episode.activity, clock),
+                    min(episode.reported_clock, clock),
+                )
+                episode.look_clock = min(episode.look_clock, clock + self._reporter.update)
+            self._reporter.now = clock
+        self._reporter.now = max(self._reporter.now, clock)
+        return self._reporter.now
 
     def _due(self) -> int:
         """Before this time nothing closes."""
         for episode in self._open.values():
-            return episode.activity + self._teller.quiet
+            return episode.activity + self._reporter.quiet
         return NEVER
 
     def _close_quiet(self, events: list[AlertEvent]) -> None:
         while self._open:
             episode = next(iter(self._open.values()))
-            if self._teller.now <= episode.activity + self._teller.quiet:
+            if self._reporter.now <= episode.activity + self._reporter.quiet:
                 return
             # The time at which it was over, not that at which it was found to be: batches must not matter.
-            self._close(episode, "quiet", episode.activity + self._teller.quiet, events)
+            self._close(episode, "quiet", episode.activity + self._reporter.quiet, events)
 
     def _hidden(
         self, rows: AnomalousRows, i: int, label: str, source: str, destination: str, port: str, cluster: str
     ) -> bool:
         number = int(port) if port.isdecimal() else None
         rule = self._rules.hidden(
-            source, destination, number, int(cluster), label, lambda: rows.attributes(i), self._teller.now
+            source, destination, number, int(cluster), label, lambda: rows.attributes(i), self._reporter.now
         )
         if rule is not None:
-            count_in(self._teller.counters.suppressed_records, "rule", 1)
+            count_in(self._reporter.counters.suppressed_records, "rule", 1)
         return rule is not None
 
     def _made(
@@ -351,8 +354,8 @@ class AlertBook:
     ) -> Episode:
         """A new episode, among the open ones; if there are too many, the one that is quiet longest goes."""
         while len(self._open) >= max(self.config.max_open, 2):
-            self._teller.counters.max_open_hits += 1
-            self._close(next(iter(self._open.values())), "limit", self._teller.now, events)
+            self._reporter.counters.max_open_hits += 1
+            self._close(next(iter(self._open.values())), "limit", self._reporter.now, events)
         source_id = int(rows.source_id[i])
         record = f"{source_id}:{rows.seq[i]}"
         episode = Episode(
@@ -366,13 +369,13 @@ class AlertBook:
             role=place.role,
             group=group,
             victim=place.victim,
-            activity=self._teller.now,
+            activity=self._reporter.now,
         )
         self._open[episode.id] = episode
         return episode
 
     def _look(self, episode: Episode, rows: AnomalousRows, i: int, events: list[AlertEvent]) -> None:
-        if self._teller.look(episode, rows, i, events) == "rate_limit":
+        if self._reporter.look(episode, rows, i, events) == "rate_limit":
             self._sum_up(episode, rows, i, events)
 
     def _sum_up(self, episode: Episode, rows: AnomalousRows, i: int, events: list[AlertEvent]) -> None:
@@ -392,11 +395,11 @@ class AlertBook:
         self._add_up(total, episode)
         self._open.move_to_end(total.id)
         self._open.move_to_end(episode.id)
-        total.activity = self._teller.now
-        if not total.told:
-            self._teller.tell("open", total, total.alerts, events)
-        elif self._teller.worth_telling(total, total.alerts):
-            self._teller.tell("update", total, total.alerts, events)
+        total.activity = self._reporter.now
+        if not total.reported:
+            self._reporter.report("open", total, total.alerts, events)
+        elif self._reporter.worth_reporting(total, total.alerts):
+            self._reporter.report("update", total, total.alerts, events)
 
     def _add_up(self, total: Episode, episode: Episode) -> None:
         grown = episode.records - episode.summed
@@ -416,7 +419,7 @@ class AlertBook:
             self._overflow = None
         else:
             self._groups.of(episode.group).leave(episode)
-        self._teller.end(episode, by, clock, events)
+        self._reporter.end(episode, by, clock, events)
         if episode.held == "rate_limit" and self._overflow is not None:
             self._add_up(self._overflow, episode)
         for tally in (episode.sources, episode.destinations, episode.ports, episode.clusters, episode.labels):
@@ -425,12 +428,12 @@ class AlertBook:
     def state(self) -> dict[str, Any]:
         """Everything that a checkpoint has to hold, as JSON can hold it."""
         found = _State(
-            now=self._teller.now,
+            now=self._reporter.now,
             clock=self._clock,
             episodes=list(self._open.values()),
-            closed=self._teller.limits.closed,
-            openings=list(self._teller.limits.openings),
-            counters=self._teller.counters,
+            closed=self._reporter.limits.closed,
+            openings=list(self._reporter.limits.openings),
+            counters=self._reporter.counters,
             hidden=self._rules.counts,
         )
         built: dict[str, Any] = msgspec.to_builtins(found)
@@ -444,8 +447,8 @@ class AlertBook:
             raise InputError(f"the alerts of a checkpoint cannot be read: {error}") from None
         if found.version != 1:
             raise InputError(f"the alerts of a checkpoint are of version {found.version}: this release reads 1")
-        self._teller.now, self._clock, self._teller.counters = found.now, found.clock, found.counters
-        self._teller.limits.restore(found.closed, found.openings)
+        self._reporter.now, self._clock, self._reporter.counters = found.now, found.clock, found.counters
+        self._reporter.limits.restore(found.closed, found.openings)
         self._rules.counts.update({rule: n for rule, n in found.hidden.items() if rule in self._rules.counts})
         self._restored_counts = found.hidden  # of rules that are yet to be put in force
         self._open, self._groups, self._overflow, self._budget = OrderedDict(), Groups(), None, Budget()

@@ -90,7 +90,17 @@ Role = Literal["single", "many", "overflow"]
 Held = Literal["", "min_records", "severity", "cooldown", "rate_limit"]
 
 
-class Episode(msgspec.Struct, kw_only=True):
+class Episode(
+    msgspec.Struct,
+    kw_only=True,
+    rename={
+        "reported": "told",
+        "reported_clock": "told_clock",
+        "reported_label": "told_label",
+        "reported_rank": "told_rank",
+        "reported_records": "told_records",
+    },
+):
     """An alert in the making. Everything in it is bounded, and all of it goes into a checkpoint.
 
     `victim` is the only destination so far of a source. `held` is why it is not told; records before `held_from` are
@@ -123,12 +133,12 @@ class Episode(msgspec.Struct, kw_only=True):
     service: str = ""
     top_score: float = 0.0
     severity_score: int = 0
-    told: bool = False
+    reported: bool = False
     update: int = 0
-    told_records: int = 0
-    told_clock: int = -1
-    told_rank: int = -1
-    told_label: str = ""
+    reported_records: int = 0
+    reported_clock: int = -1
+    reported_rank: int = -1
+    reported_label: str = ""
     held: Held = ""
     held_from: int = 0
     summed: int = 0  # of its records, those that the rate limit's alert has taken in
@@ -214,16 +224,16 @@ def note_explanation(episode: Episode, explanation: Explanation | None) -> None:
     episode.attributes = [_note(part) for part in speaking[:NOTES]]
     episode.parts = [_note(part) for part in parts[:PARTS]]
     if len(parts) > PARTS:
-        left = _told(math.fsum(part.contribution for part in parts[PARTS:]))
+        left = _finite(math.fsum(part.contribution for part in parts[PARTS:]))
         episode.parts.append(AttributeNote(name=REST_PART, contribution=left, value=None, normal=None))
-    episode.margin = None if explanation.margin is None else _told(explanation.margin)
+    episode.margin = None if explanation.margin is None else _finite(explanation.margin)
     episode.normal_record = "" if explanation.opposite is None else explanation.opposite.id
 
 
 def _note(part: Part) -> AttributeNote:
     return AttributeNote(
         name=part.attribute,
-        contribution=_told(part.contribution),
+        contribution=_finite(part.contribution),
         value=_plain(part.value),
         normal=_plain(part.opposite),
     )
@@ -241,7 +251,7 @@ def note_examples(episode: Episode, record: str, example: Example) -> None:
     episode.examples.append({"record": record, **shown})
 
 
-def _told(number: float) -> float:
+def _finite(number: float) -> float:
     """As JSON can hold it: cut to what scores are cut to."""
     return 0.0 if math.isnan(number) else max(-HIGHEST, min(float(number), HIGHEST))
 

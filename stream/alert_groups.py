@@ -76,11 +76,11 @@ class Group:
                     return own
                 if self.many.destinations.counts.get(destination, 0) >= LOUD:
                     return Place("single", "destination", destination)
-            elif self._heard(own, cluster) >= LOUD:
+            elif self._records_of(own, cluster) >= LOUD:
                 return own
         return Place("many", "cluster", MANY)
 
-    def _heard(self, own: Place, cluster: str) -> int:
+    def _records_of(self, own: Place, cluster: str) -> int:
         if self.many is None:
             return 0
         if own.entity_kind == "cluster":

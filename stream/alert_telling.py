@@ -3,12 +3,12 @@
 It is opened once it has records and severity enough, unless cool-down or rate limit hold it back; told again when its
 records have doubled, when some time has passed and it grew, or when it is more severe or taken for something else.
 
->>> teller = Teller(AlertConfig(min_records=2))
+>>> reporter = AlertReporter(AlertConfig(min_records=2))
 >>> episode = Episode(
 ...     id="a-0", kind="novel", label="novel", entity="10.0.0.9", entity_kind="source", source="", first_record="0:7"
 ... )
 >>> episode.records = 1
->>> teller.held(episode, cooling_until=None)
+>>> reporter.reason_held_back(episode, cooling_until=None)
 'min_records'
 """
 
@@ -33,13 +33,13 @@ from netclust.stream.alert_limits import Counters, Limits, count_in
 from netclust.stream.alert_severity import SEVERITIES, rank_of, severity_name, severity_score
 from netclust.stream.daemon.config import AlertConfig
 
-__all__ = ["CLEAR_STEP", "Teller"]
+__all__ = ["CLEAR_STEP", "AlertReporter"]
 
 CLEAR_STEP = 1.5
 """An alert is explained anew by a record whose score is so many times that of the explained one."""
 
 
-class Teller:
+class AlertReporter:
     """Limits and counters, and what follows from them. `now` is traffic time; the book sets it."""
 
     def __init__(self, config: AlertConfig, categories: Mapping[str, str] | None = None) -> None:
@@ -54,7 +54,7 @@ class Teller:
         self.config = config
         self.quiet, self.update, self.limits.cooldown = (
             int(min(max(seconds, 0.0) * 1e9, NEVER // 4))
-            for seconds in (config.quiet_seconds, config.update_seconds, config.cooldown_seconds)
+            for seconds in (config.quiet_seconds, config.reminder_interval, config.cooldown_seconds)
         )
         self.limits.max_per_hour = config.max_per_hour
         self._least_rank = SEVERITIES.index(config.min_severity)
@@ -73,35 +73,35 @@ class Teller:
             seconds=episode.seconds,
         )
         episode.severity_score = max(episode.severity_score, weight)
-        telling = episode.told and self.worth_telling(episode, episode.records)
-        if telling or len(episode.examples) < EXAMPLES:
+        reporting = episode.reported and self.worth_reporting(episode, episode.records)
+        if reporting or len(episode.examples) < EXAMPLES:
             note_examples(episode, f"{rows.source_id[i]}:{rows.seq[i]}", rows.example(i))
         until: int | None = None
         held: Held = ""
-        if episode.told:
+        if episode.reported:
             if episode.top_score > episode.look_score:
                 self._explain(episode, rows, i)
-            if telling:
-                self.tell("update", episode, episode.records, events)
+            if reporting:
+                self.report("update", episode, episode.records, events)
         else:
             until = self.limits.cooling_until(episode, self.now)
-            held = self.held(episode, until)
+            held = self.reason_held_back(episode, until)
             if held:
-                self._hold(episode, held)
+                self._hold_back(episode, held)
             else:
-                self.settle(episode)
+                self.count_held_back(episode)
                 episode.held = ""
                 self.limits.opened(self.now)
                 self._explain(episode, rows, i)
-                self.tell("open", episode, episode.records, events)
+                self.report("open", episode, episode.records, events)
         self._look_later(episode, until)
         return held
 
     def _look_later(self, episode: Episode, cooling_until: int | None) -> None:
         at = episode.records + max(1, episode.records // 4)
         clock = self.now
-        if episode.told:
-            at, clock = min(at, 2 * episode.told_records), episode.told_clock
+        if episode.reported:
+            at, clock = min(at, 2 * episode.reported_records), episode.reported_clock
         elif episode.records < self.config.min_records:
             at = min(at, self.config.min_records)
         episode.look_at = at
@@ -114,32 +114,32 @@ class Teller:
         note_example(episode, rows.example(i))
         episode.look_score = CLEAR_STEP * max(episode.top_score, 1.0)
 
-    def worth_telling(self, episode: Episode, size: int) -> bool:
+    def worth_reporting(self, episode: Episode, size: int) -> bool:
         """Whether a told alert has changed enough, being of this size now."""
         return (
-            size >= 2 * episode.told_records
-            or self.now >= episode.told_clock + self.update
-            or rank_of(episode.severity_score) > episode.told_rank
-            or episode.label != episode.told_label
+            size >= 2 * episode.reported_records
+            or self.now >= episode.reported_clock + self.update
+            or rank_of(episode.severity_score) > episode.reported_rank
+            or episode.label != episode.reported_label
         )
 
-    def tell(
+    def report(
         self, action: Action, episode: Episode, size: int, events: list[AlertEvent], closed_by: ClosedBy = ""
     ) -> None:
         """Tell an alert as it is now. `size` is what has to double for the next time."""
         if action == "open":
             by_severity = self.counters.opened.setdefault(episode.kind, {})
             count_in(by_severity, severity_name(episode.severity_score), 1)
-            episode.told = True
+            episode.reported = True
         else:
             episode.update += 1
         if action == "update":
             self.counters.updated += 1
-        episode.told_records, episode.told_clock = size, self.now
-        episode.told_rank, episode.told_label = rank_of(episode.severity_score), episode.label
+        episode.reported_records, episode.reported_clock = size, self.now
+        episode.reported_rank, episode.reported_label = rank_of(episode.severity_score), episode.label
         events.append(AlertEvent(action=action, alert=alert_of(episode, closed_by)))
 
-    def held(self, episode: Episode, cooling_until: int | None) -> Held:
+    def reason_held_back(self, episode: Episode, cooling_until: int | None) -> Held:
         """Why an episode is not told, if it is not."""
         if episode.records < self.config.min_records:
             return "min_records"
@@ -149,14 +149,14 @@ class Teller:
             return "cooldown"
         return "" if self.limits.has_room(self.now) else "rate_limit"
 
-    def _hold(self, episode: Episode, held: Held) -> None:
+    def _hold_back(self, episode: Episode, held: Held) -> None:
         if held != episode.held:
-            self.settle(episode)
+            self.count_held_back(episode)
             episode.held = held
             if held in ("cooldown", "rate_limit"):
                 count_in(self.counters.suppressed_alerts, held, 1)
 
-    def settle(self, episode: Episode) -> None:
+    def count_held_back(self, episode: Episode) -> None:
         """Count the records that were held back; those that merely waited to be enough are told with the rest."""
         if episode.held in ("cooldown", "rate_limit"):
             count_in(self.counters.suppressed_records, episode.held, episode.records - episode.held_from)
@@ -164,13 +164,13 @@ class Teller:
 
     def end(self, episode: Episode, by: ClosedBy, clock: int, events: list[AlertEvent]) -> None:
         """An episode is over, at `clock`: tell it, or count what was never told."""
-        if episode.told:
+        if episode.reported:
             count_in(self.counters.closed, by, 1)
-            self.tell("close", episode, episode.records, events, by)
+            self.report("close", episode, episode.records, events, by)
             if episode.role != "overflow":
                 self.limits.remember(episode, clock)
             return
-        self.settle(episode)
+        self.count_held_back(episode)
         if episode.held in ("min_records", "severity"):
             count_in(self.counters.suppressed_alerts, episode.held, 1)
             count_in(self.counters.suppressed_records, episode.held, episode.records - episode.held_from)

@@ -126,7 +126,7 @@ class Answers:
             seq=np.zeros(len(rows), np.uint64),
         )
         self.pins += len(rows)
-        return linker.adopt(replace(model, reference=concat([model.reference, pins]))), list(
+        return linker.with_model(replace(model, reference=concat([model.reference, pins]))), list(
             range(first, first + len(rows))
         )
 
@@ -135,14 +135,14 @@ class Answers:
         if not len(num):
             return linker
         record = (num[-1], code[-1])
-        verdict = linker.judge(Batch(num=num[-1:], code=code[-1:]))
+        verdict = linker.score_only(Batch(num=num[-1:], code=code[-1:]))
         ends = [_referent(linker, int(at[0])) for at in (verdict.normal_at, verdict.other_at)]
         normal, other = ends
         if normal is None or other is None:
             return linker
         right, wrong = (normal, other) if answer.label in linker.labels.normal else (other, normal)
         model = steer(linker.model, record, right, wrong, rate=self.update_rate, start=self.start or linker.model)
-        return linker.adopt(model)
+        return linker.with_model(model)
 
     def _undo(self, answer: Answer, linker: Linker) -> Result:
         done = self.applied.pop(answer.undo if answer.undo is not None else -1, None)
@@ -156,7 +156,7 @@ class Answers:
                 continue  # the linker has forgotten it: it stays in force on what is left of it
         for index in done.pins:
             linker._refs.side[index] = kernels.WITHHELD
-            linker.searching.changed()
+            linker.referent_search.changed()
         return Result(number=answer.number, from_tick=answer.from_tick, covered=covered, pinned=-len(done.pins))
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.container import Arrays, need
+from netclust.container import Arrays, require_array
 from netclust.datasets.traffic_counts import TrafficCounts, error_class, key_of
 from netclust.errors import InputError, ModelError
 from netclust.kernels import decode, tcp
@@ -98,7 +98,7 @@ class Connections(ABC):
 
     def restore(self, arrays: Arrays) -> None:
         """Go on where `state` was taken; raises ModelError for nonsense."""
-        seen = int(need(arrays, "seen", np.int64, (1,), "connections")[0])
+        seen = int(require_array(arrays, "seen", np.int64, (1,), "connections")[0])
         if seen < 0:
             raise ModelError(f"connections: seen is {seen}")
         self.windows.restore(arrays)
@@ -259,7 +259,7 @@ class _ConnConnections(Connections):
         return super().state() | {"clock": np.array([self._clock.latest], np.int64)}
 
     def restore(self, arrays: Arrays) -> None:
-        clock = need(arrays, "clock", np.int64, (1,), "connections")
+        clock = require_array(arrays, "clock", np.int64, (1,), "connections")
         super().restore(arrays)
         self._clock.latest = int(clock[0])
 

@@ -117,7 +117,7 @@ class Detector:
         self.exemplars = Exemplars()
         self._due: list[Decision] = []
         self._held: list[AnomalousRows] = []  # not told in the warm-up of a file, in case it ends before that is over
-        self._drift_told: dict[str, int] = {}
+        self._drift_reported: dict[str, int] = {}
         self._notices: list[Notice] = []  # to be told at the next multiple of NOTICE_RECORDS
         self._patient = patient
         self._warm_up = self._new_warm_up(model)
@@ -169,9 +169,9 @@ class Detector:
         """Go on with another model, at this arrival number."""
         self.shipped = model
         self.answers.start = model
-        self.linker = self.linker.adopt(model)
+        self.linker = self.linker.with_model(model)
         self.generation += 1
-        self.drift.begin_anew()
+        self.drift.restart()
         self.exemplars.clear()
         self._warm_up = self._new_warm_up(model)
 
@@ -206,14 +206,14 @@ class Detector:
 
     def advance(self, now: int, arrival: Arrival) -> Outcome | None:
         """Let traffic time pass without records."""
-        told = [*self.book.advance(now), *self.book.tell_grown()]
-        return self._nothing(arrival, told) if told else None
+        events = [*self.book.advance(now), *self.book.report_grown()]
+        return self._nothing(arrival, events) if events else None
 
     def finish(self) -> list[Event]:
         """The stream is over: alerts close. If it was too short to learn the site from, what was held back is told."""
-        return [*self.tell_held(), *self.book.close_all("stopped")]
+        return [*self.report_held(), *self.book.close_all("stopped")]
 
-    def tell_held(self) -> list[Event]:
+    def report_held(self) -> list[Event]:
         """Nothing more will come: what was held back while the site was learned is told, if it still is."""
         events: list[Event] = []
         if self.warming and self._held:
@@ -245,9 +245,9 @@ class Detector:
             if self._patient and len(held):
                 self._held.append(self._anomalous(outcome, evidence, held, clock[held]))
         if len(alarming):
-            told = self.book.take(self._anomalous(outcome, evidence, alarming, clock[alarming]))
-            self._keep_exemplars(told, batch, verdicts)
-            outcome.events += told
+            events = self.book.take(self._anomalous(outcome, evidence, alarming, clock[alarming]))
+            self._keep_exemplars(events, batch, verdicts)
+            outcome.events += events
         # Traffic time as the records tell it, not as the source has come: that depends on where arrivals are cut.
         outcome.events += self.book.advance(self._clock.now)
         time = int(batch.time.max(initial=-1))
@@ -265,14 +265,14 @@ class Detector:
         for notice in found:
             what = str(notice.facts.get("what", ""))
             self.counters[f"drift_{what}"] += 1
-            last = self._drift_told.get(what)
+            last = self._drift_reported.get(what)
             if last is None or notice.time < 0 or not 0 <= notice.time - last < DRIFT_NS:
-                self._drift_told[what] = notice.time
+                self._drift_reported[what] = notice.time
                 self._notices.append(notice)
 
-    def _keep_exemplars(self, told: Sequence[AlertEvent], batch: Batch, verdicts: Verdicts) -> None:
+    def _keep_exemplars(self, events: Sequence[AlertEvent], batch: Batch, verdicts: Verdicts) -> None:
         """Keep the records at which alerts were opened or told again."""
-        for event in told:
+        for event in events:
             source, _, seq = event.alert.last_record.partition(":")
             if event.action == "close":
                 continue
@@ -339,7 +339,7 @@ class Detector:
             return [Notice(topic="warmup", time=time, key=key, message=message)]
         if model is None:
             return []
-        self.linker = self.linker.adopt(model)
+        self.linker = self.linker.with_model(model)
         self.generation += 1
         self._held = []
         records = self._warm_up.records
@@ -362,9 +362,9 @@ class Detector:
         while self._due and self._due[0].from_tick <= self.linker.tick:
             decision = self._due.pop(0)
             if isinstance(decision, ModelChange):
-                self.linker = self.linker.adopt(decision.model)
+                self.linker = self.linker.with_model(decision.model)
                 self.generation += 1
-                self.drift.begin_anew()
+                self.drift.restart()
                 results.append(Result(number=-1, from_tick=decision.from_tick))
                 continue
             if isinstance(decision, RuleChange):
@@ -380,7 +380,7 @@ class Detector:
             self.linker, result = self.answers.apply(decision, self.linker, kept)
             self.generation += self.linker is not before
             if self.linker.model.w is not before.model.w:
-                self.drift.begin_anew()  # scores are on another scale now
+                self.drift.restart()  # scores are on another scale now
             if not result.refused and decision.undo is None:
                 classes = len(self.model.encoding.labels)  # of a class of the model only these records were meant
                 clusters = [cluster for cluster in decision.clusters if cluster >= classes]
@@ -421,7 +421,7 @@ class Detector:
             "warming": self._warm_up.left,
             "clock": self._clock,
             "notices": self._notices,
-            "drift_told": self._drift_told,
+            "drift_told": self._drift_reported,
         }
         facts["exemplars"], kept = self.exemplars.state()
         arrays: Arrays = {**kept, **self._warm_up.state()}
@@ -444,7 +444,7 @@ class Detector:
         self._warm_up.restore(state.warming, arrays, where)
         self._clock = state.clock
         self._notices = state.notices
-        self._drift_told = state.drift_told
+        self._drift_reported = state.drift_reported
         widths = (len(self.model.encoding.kept), len(self.model.encoding.widths))
         self.exemplars.restore(state.exemplars, arrays, widths, where)
         self._set_rules()
@@ -455,7 +455,7 @@ class _Due(msgspec.Struct):
     rule: RuleChange | None = None
 
 
-class _Facts(msgspec.Struct, forbid_unknown_fields=True):
+class _Facts(msgspec.Struct, forbid_unknown_fields=True, rename={"drift_reported": "drift_told"}):
     book: dict[str, Any]
     drift: dict[str, Any]
     rules: list[Suppression]
@@ -468,4 +468,4 @@ class _Facts(msgspec.Struct, forbid_unknown_fields=True):
     clock: TrafficClock
     exemplars: list[str] = []
     notices: list[Notice] = []
-    drift_told: dict[str, int] = {}
+    drift_reported: dict[str, int] = {}

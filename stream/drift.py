@@ -84,7 +84,7 @@ class DriftWatch:
         """How far the last blocks are from what was usual, in deviations of a block; 0 while that is learned."""
         return {what: watched.score() for what, watched in self._streams.items()}
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         """Forget what was usual: another model is in use, whose scores do not compare with those before."""
         for watched in self._streams.values():
             watched.restore(_Kept(seen=watched.kept.seen))

@@ -184,10 +184,10 @@ def make_app(control: Control, listen: str = DEFAULT_LISTEN) -> Starlette:
         routes=[*console_routes(), *routes(operations)],
         middleware=[Middleware(Guard, token=lambda: control.token, loopback=loopback)],
         exception_handlers={
-            NotFoundError: _say(404, "not_found"),
-            StoreError: _say(503, "store"),
-            InputError: _say(400, "input"),
-            ClientDisconnect: _say(400, "disconnected"),
+            NotFoundError: _error_handler(404, "not_found"),
+            StoreError: _error_handler(503, "store"),
+            InputError: _error_handler(400, "input"),
+            ClientDisconnect: _error_handler(400, "disconnected"),
             HTTPException: _http,
         },
     )
@@ -277,14 +277,16 @@ class _Api:
         return json_response({"labels": found})
 
     async def add_label(self, request: Request) -> Response:
-        said = await body_of(request, _Label)
-        row = await run_in_threadpool(self.store.add_label, said.target, said.label, said.by, said.why)
+        attribution = await body_of(request, _Label)
+        row = await run_in_threadpool(
+            self.store.add_label, attribution.target, attribution.label, attribution.by, attribution.why
+        )
         self._changed("label", row)
         return json_response({"label": row}, 201)
 
     async def undo(self, request: Request) -> Response:
-        said = await body_of(request, _Who)
-        row = await run_in_threadpool(self.store.add_undo, request.path_params["seq"], said.by, said.why)
+        attribution = await body_of(request, _Who)
+        row = await run_in_threadpool(self.store.add_undo, request.path_params["seq"], attribution.by, attribution.why)
         self._changed("label", row)
         return json_response({"label": row}, 201)
 
@@ -294,26 +296,28 @@ class _Api:
         return json_response({"suppressions": [row.shown(now) for row in found]})
 
     async def add_suppression(self, request: Request) -> Response:
-        said, now = await body_of(request, _Suppression), self.store.clock()
-        until = parse_until(said.until, now)
+        attribution, now = await body_of(request, _Suppression), self.store.clock()
+        until = parse_until(attribution.until, now)
         row = await run_in_threadpool(
-            self.store.add_suppression, said.rule(), reason=said.reason, by=said.by, until=until
+            self.store.add_suppression, attribution.rule(), reason=attribution.reason, by=attribution.by, until=until
         )
         self._changed("rules", {})
         return json_response({"suppression": row.shown(now)}, 201)
 
     async def remove_suppression(self, request: Request) -> Response:
-        said = await body_of(request, _Who)
-        row = await run_in_threadpool(self.store.remove_suppression, request.path_params["id"], said.by, said.why)
+        attribution = await body_of(request, _Who)
+        row = await run_in_threadpool(
+            self.store.remove_suppression, request.path_params["id"], attribution.by, attribution.why
+        )
         self._changed("rules", {})
         return json_response({"suppression": row.shown(self.store.clock())})
 
     async def reload(self, request: Request) -> Response:
-        said = await body_of(request, _Who)
+        attribution = await body_of(request, _Who)
         done, message = await run_in_threadpool(self.control.reload)
         with contextlib.suppress(StoreError):  # it has happened, whether it can be noted or not
             await run_in_threadpool(
-                self.store.add_audit, "reload", "reload", by=said.by, why=said.why, result=message[:1000]
+                self.store.add_audit, "reload", "reload", by=attribution.by, why=attribution.why, result=message[:1000]
             )
         return json_response({"reloaded": done, "detail": message}, 200 if done else 409)
 
@@ -323,7 +327,7 @@ class _Api:
         self.control.view.hub.publish(event, what)
 
 
-def _say(code: int, what: str) -> Callable[[Request, Exception], Response]:
+def _error_handler(code: int, what: str) -> Callable[[Request, Exception], Response]:
     return lambda request, error: error_response(code, what, str(error))
 
 

@@ -34,7 +34,7 @@ ADDRESSES = 1024
 WRONG_BURST, WRONG_PER_SECOND = 10, 1 / 6
 ALL_WRONG_BURST, ALL_WRONG_PER_SECOND = 100, 2.0
 WRITE_BURST, WRITES_PER_SECOND = 200, 20.0
-SAY_SECONDS = 60.0
+LOG_SECONDS = 60.0
 
 _log = logging.getLogger("netclust.http")
 
@@ -48,7 +48,7 @@ class Limits:
         self._wrong: OrderedDict[str, Bucket] = OrderedDict()  # of those that failed, the newest failure last
         self._all_wrong = Bucket(ALL_WRONG_BURST, ALL_WRONG_PER_SECOND, now)
         self._writes = Bucket(WRITE_BURST, WRITES_PER_SECOND, now)
-        self._said: dict[str, float] = {}
+        self._logged: dict[str, float] = {}
 
     def wait_to_try(self, address: str) -> int:
         """Seconds before a token from there is compared; 0: now."""
@@ -61,7 +61,7 @@ class Limits:
             return 0
         wait = _whole(max(own.wait(now), self._all_wrong.wait(now)))
         if wait:
-            self._say("wrong", "too many wrong tokens, the last refused from %s: it waits %d s", key, wait)
+            self._warn("wrong", "too many wrong tokens, the last refused from %s: it waits %d s", key, wait)
         return wait
 
     def note_wrong(self, address: str) -> None:
@@ -80,13 +80,13 @@ class Limits:
         if self._writes.take(now):
             return 0
         wait = max(1, _whole(self._writes.wait(now)))
-        self._say("writes", "too many changes over HTTP: they are refused for %d s", wait)
+        self._warn("writes", "too many changes over HTTP: they are refused for %d s", wait)
         return wait
 
-    def _say(self, what: str, message: str, *args: object) -> None:
+    def _warn(self, what: str, message: str, *args: object) -> None:
         now = self._clock()
-        if now - self._said.get(what, -math.inf) >= SAY_SECONDS:  # a flood of requests is no flood of lines
-            self._said[what] = now
+        if now - self._logged.get(what, -math.inf) >= LOG_SECONDS:  # a flood of requests is no flood of lines
+            self._logged[what] = now
             _log.warning(message, *args)
 
 

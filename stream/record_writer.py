@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from netclust.errors import InputError, MissingExtraError
 from netclust.stream.connections import SCHEMAS, iso_times
 from netclust.table import Table
-from netclust.text import printable
+from netclust.text import sanitize
 
 __all__ = ["RecordWriter", "open_writer"]
 
@@ -124,7 +124,7 @@ def _texts(column: NDArray[Any]) -> list[str]:
 def _quoted(text: str) -> str:
     """A text that cannot stand in a field as it is. Readers take a line for a record, so line breaks are told."""
     if "\n" in text or "\r" in text:
-        text = printable(text)
+        text = sanitize(text)
     return f'"{text.replace(chr(34), chr(34) * 2)}"'
 
 

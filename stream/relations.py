@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.container import Arrays, need
+from netclust.container import Arrays, require_array
 from netclust.datasets.traffic_counts import SlidingCounts, key_of, share
 from netclust.errors import ModelError
 from netclust.kernels import traffic
@@ -103,10 +103,10 @@ class Relations:
     def restore(self, arrays: Arrays, prefix: str = "") -> None:
         """Go on where `state` was taken; raises ModelError for nonsense."""
         where = "repeated connections"
-        at = need(arrays, f"{prefix}repeats.at", np.int64, (None,), where)
-        key = need(arrays, f"{prefix}repeats.key", np.uint64, (len(at),), where)
-        last = need(arrays, f"{prefix}repeats.last", np.int64, (len(at),), where)
-        moments = need(arrays, f"{prefix}repeats.moments", np.float64, (len(at), 3), where)
+        at = require_array(arrays, f"{prefix}repeats.at", np.int64, (None,), where)
+        key = require_array(arrays, f"{prefix}repeats.key", np.uint64, (len(at),), where)
+        last = require_array(arrays, f"{prefix}repeats.last", np.int64, (len(at),), where)
+        moments = require_array(arrays, f"{prefix}repeats.moments", np.float64, (len(at), 3), where)
         inside = ((at >= 0) & (at < _REPEAT_SLOTS)).all() and len(np.unique(at)) == len(at)
         # A key is looked for at its own place and at the neighbouring one only.
         found = ((key & np.uint64(_REPEAT_SLOTS - 1)).astype(np.int64) ^ at) <= 1

@@ -114,7 +114,7 @@ class Store:
         deadline = time.monotonic() + store_schema.BUSY_SECONDS
         while True:
             try:
-                with store_schema.told(self.path):
+                with store_schema.translated_errors(self.path):
                     db = store_schema.connect(self.path, max_bytes=self.max_bytes, read_only=self.read_only)
                     try:
                         store_schema.prepare(db, self.path, read_only=self.read_only)
@@ -139,7 +139,7 @@ class Store:
             db = self._idle.pop() if self._idle else None
         db = self._open() if db is None else db
         try:
-            with store_schema.told(self.path):
+            with store_schema.translated_errors(self.path):
                 yield db
         finally:
             with self._lock:
@@ -189,7 +189,7 @@ class Store:
 
     def data_version(self) -> int:
         """A number that changes when anybody, this process or another, has written anything. Cheap: ask every batch."""
-        with self._watch_lock, store_schema.told(self.path):
+        with self._watch_lock, store_schema.translated_errors(self.path):
             return int(self._watch.execute("PRAGMA data_version").fetchone()[0])
 
     def prune(self, now: int | None = None, *, fill: float = 0.9) -> Counter[str]:
@@ -308,13 +308,13 @@ class Store:
 
     def add_label(self, target: str, label: str, by: str, why: str = "") -> LabelRow:
         """`normal` or `attack:NAME` for an alert, a cluster or a record."""
-        say = store_feedback.said(by, why, self.clock())
+        say = store_feedback.attribution(by, why, self.clock())
         with self.writing() as db:
             return store_feedback.add_label(db, target, label, say)
 
     def add_undo(self, label_seq: int, by: str, why: str = "") -> LabelRow:
         """Take a label back."""
-        say = store_feedback.said(by, why, self.clock())
+        say = store_feedback.attribution(by, why, self.clock())
         with self.writing() as db:
             return store_feedback.add_undo(db, _number(label_seq), say)
 
@@ -350,14 +350,14 @@ class Store:
 
     def add_suppression(self, rule: Rule, *, reason: str, by: str, until: int = -1) -> SuppressionRow:
         """Hide alerts that match, until a time in nanoseconds (-1: for good)."""
-        say = store_feedback.said(by, reason, self.clock(), needs_why="the reason of the suppression")
+        say = store_feedback.attribution(by, reason, self.clock(), needs_why="the reason of the suppression")
         checked = store_feedback.checked_rule(rule, say.why)
         with self.writing() as db:
             return store_feedback.add_suppression(db, checked, until, say)
 
     def remove_suppression(self, ident: str, by: str, why: str = "") -> SuppressionRow:
         """Let them be told again."""
-        say = store_feedback.said(by, why, self.clock())
+        say = store_feedback.attribution(by, why, self.clock())
         with self.writing() as db:
             return store_feedback.remove_suppression(db, ident, say)
 

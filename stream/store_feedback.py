@@ -42,7 +42,7 @@ class NotFoundError(InputError):
     """There is no such alert, label or suppression."""
 
 
-class Said(NamedTuple):
+class Attribution(NamedTuple):
     """Who says something, why, and when."""
 
     by: str
@@ -50,20 +50,20 @@ class Said(NamedTuple):
     now: int
 
 
-def said(by: str, why: str, now: int, *, needs_why: str = "") -> Said:
+def attribution(by: str, why: str, now: int, *, needs_why: str = "") -> Attribution:
     """Who and why, checked; `needs_why` is what the reason is called where there must be one."""
     who = check_text(by, "who says so (by)", MAX_WHO, needed=True)
-    return Said(who, check_text(why, needs_why or "the reason (why)", MAX_TEXT, needed=bool(needs_why)), now)
+    return Attribution(who, check_text(why, needs_why or "the reason (why)", MAX_TEXT, needed=bool(needs_why)), now)
 
 
-def add_label(db: sqlite3.Connection, target: str, label: str, say: Said) -> LabelRow:
+def add_label(db: sqlite3.Connection, target: str, label: str, who: Attribution) -> LabelRow:
     """A label for what a person named; of an alert, the beginning of its id is enough."""
     about, label = parse_target(target), parse_label(label)
     text = full_alert_id(db, about.text) if about.kind == "alert" else about.text
-    return _insert(db, about.kind, text, label, say)
+    return _insert(db, about.kind, text, label, who)
 
 
-def add_undo(db: sqlite3.Connection, label_seq: int, say: Said) -> LabelRow:
+def add_undo(db: sqlite3.Connection, label_seq: int, who: Attribution) -> LabelRow:
     """Take an earlier label back."""
     undone = label(db, label_seq)
     if undone.target_kind == "undo":
@@ -72,19 +72,19 @@ def add_undo(db: sqlite3.Connection, label_seq: int, say: Said) -> LabelRow:
         raise InputError(f"label {label_seq} is already undone, by {undone.undone_by}")
     if undone.status == "refused":
         raise InputError(f"label {label_seq} was refused, there is nothing to undo: {undone.reason}")
-    row = _insert(db, "undo", str(label_seq), undone.label, say)
+    row = _insert(db, "undo", str(label_seq), undone.label, who)
     db.execute("UPDATE labels SET undone_by = ? WHERE label_seq = ?", (row.label_seq, label_seq))
     return row
 
 
-def _insert(db: sqlite3.Connection, kind: str, target: str, label_text: str, say: Said) -> LabelRow:
+def _insert(db: sqlite3.Connection, kind: str, target: str, label_text: str, who: Attribution) -> LabelRow:
     pending = db.execute("SELECT count(*) FROM labels WHERE status = 'pending'").fetchone()[0]
     if pending >= MAX_PENDING:
         raise InputError(f"{pending:,} labels wait for the daemon already: start it")
     sql = "INSERT INTO labels (created, target_kind, target, label, by, why) VALUES (?, ?, ?, ?, ?, ?)"
-    seq = db.execute(sql, (say.now, kind, target, label_text, say.by, say.why)).lastrowid
+    seq = db.execute(sql, (who.now, kind, target, label_text, who.by, who.why)).lastrowid
     what = f"undo label {target}" if kind == "undo" else f"label {kind} {target} {label_text}"
-    audit.add(db, say.now, "label", what, by=say.by, why=say.why, result=f"label {seq}")
+    audit.add(db, who.now, "label", what, by=who.by, why=who.why, result=f"label {seq}")
     return label(db, int(seq or 0))
 
 
@@ -149,7 +149,10 @@ def label_result(
 ) -> LabelRow:
     """What the daemon did with a label. The arrival number from which it counts never changes once it is said."""
     before = label(db, label_seq)
-    event, changed = (None if said is None else msgspec.json.encode(said).decode() for said in (linker_event, effect))
+    event, changed = (
+        None if attribution is None else msgspec.json.encode(attribution).decode()
+        for attribution in (linker_event, effect)
+    )
     db.execute(
         "UPDATE labels SET status = ?, reason = ?, from_tick = coalesce(from_tick, ?), covered = coalesce(?, covered), "
         "linker_event = coalesce(?, linker_event), effect = coalesce(?, effect) WHERE label_seq = ?",
@@ -180,23 +183,23 @@ def full_alert_id(db: sqlite3.Connection, start: str) -> str:
 # Suppressions
 
 
-def add_suppression(db: sqlite3.Connection, rule: Suppression, until: int, say: Said) -> SuppressionRow:
+def add_suppression(db: sqlite3.Connection, rule: Suppression, until: int, who: Attribution) -> SuppressionRow:
     """A rule that hides alerts; `say.why` is its reason."""
-    if 0 <= until <= say.now:
+    if 0 <= until <= who.now:
         raise InputError("the suppression would be over before it begins: give a later end (--until)")
     active = db.execute(
-        "SELECT count(*) FROM suppressions WHERE removed_at IS NULL AND (until < 0 OR until > ?)", (say.now,)
+        "SELECT count(*) FROM suppressions WHERE removed_at IS NULL AND (until < 0 OR until > ?)", (who.now,)
     ).fetchone()[0]
     if active >= MAX_ACTIVE:
         raise InputError(f"{active:,} suppressions already: remove some, or give a network instead of addresses")
     fields = {name: getattr(rule, name) for name in Rule.__struct_fields__}
     names = ", ".join(["created", "by", "reason", "until", *fields])
-    values = (say.now, say.by, say.why, until, *fields.values())
+    values = (who.now, who.by, who.why, until, *fields.values())
     marks = ", ".join("?" * len(values))
     number = db.execute(f"INSERT INTO suppressions ({names}) VALUES ({marks})", values).lastrowid  # noqa: S608
     given = {name: value for name, value in fields.items() if value not in ("", None)}
     audit.add(
-        db, say.now, "suppression", f"suppress s-{number}", by=say.by, why=say.why, facts={**given, "until": until}
+        db, who.now, "suppression", f"suppress s-{number}", by=who.by, why=who.why, facts={**given, "until": until}
     )
     return suppression(db, f"s-{number}")
 
@@ -212,16 +215,16 @@ def checked_rule(rule: Rule, reason: str) -> Suppression:
     return suppression_of(config, "suppression", origin="people")
 
 
-def remove_suppression(db: sqlite3.Connection, ident: str, say: Said) -> SuppressionRow:
+def remove_suppression(db: sqlite3.Connection, ident: str, who: Attribution) -> SuppressionRow:
     """Let alerts be told again."""
     found = suppression(db, ident)
     if found.removed_at is not None:
         raise InputError(f"{ident} was removed already, by {found.removed_by}")
     db.execute(
         "UPDATE suppressions SET removed_at = ?, removed_by = ?, removed_why = ? WHERE number = ?",
-        (say.now, say.by, say.why, found.number),
+        (who.now, who.by, who.why, found.number),
     )
-    audit.add(db, say.now, "suppression", f"remove {ident}", by=say.by, why=say.why, facts={"hidden": found.hidden})
+    audit.add(db, who.now, "suppression", f"remove {ident}", by=who.by, why=who.why, facts={"hidden": found.hidden})
     return suppression(db, ident)
 
 

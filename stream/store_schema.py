@@ -14,7 +14,16 @@ from pathlib import Path
 
 from netclust.errors import InputError
 
-__all__ = ["VERSION", "StoreCorruptError", "StoreError", "StoreFullError", "connect", "move_aside", "prepare", "told"]
+__all__ = [
+    "VERSION",
+    "StoreCorruptError",
+    "StoreError",
+    "StoreFullError",
+    "connect",
+    "move_aside",
+    "prepare",
+    "translated_errors",
+]
 
 APPLICATION = 0x6E63_6C75  # "nclu": no other program's file is taken for ours
 BUSY_SECONDS = 5.0
@@ -99,7 +108,7 @@ class StoreCorruptError(StoreError):
 
 
 @contextlib.contextmanager
-def told(path: Path) -> Iterator[None]:
+def translated_errors(path: Path) -> Iterator[None]:
     """SQLite's errors as ours."""
     try:
         yield

@@ -190,7 +190,7 @@ class SuppressionSet:
             )
             self._file(i, rule)
         self._ends = sorted({rule.until for rule in self.rules if rule.until != FOR_GOOD})
-        self._asks_source, self._asks_destination, self._asks_port, self._asks_cluster, self._asks_label = (
+        self._needs_source, self._needs_destination, self._needs_port, self._needs_cluster, self._needs_label = (
             any(getattr(rule, name) not in ("", None) for rule in self.rules for name in names)
             for names in (("source", "address"), ("destination", "address"), ("port",), ("cluster",), ("label",))
         )
@@ -235,11 +235,11 @@ class SuppressionSet:
             return None
         answers, at = self._answers, None
         key = (  # what no rule asks for makes no difference
-            source if self._asks_source else "",
-            destination if self._asks_destination else "",
-            port if self._asks_port else None,
-            cluster if self._asks_cluster else 0,
-            label if self._asks_label else "",
+            source if self._needs_source else "",
+            destination if self._needs_destination else "",
+            port if self._needs_port else None,
+            cluster if self._needs_cluster else 0,
+            label if self._needs_label else "",
         )
         if answers is not None:
             if not self._valid[0] <= now < self._valid[1] or len(answers) >= REMEMBERED:
@@ -271,8 +271,8 @@ class SuppressionSet:
         attributes: Attributes,
         now: int,
     ) -> int:
-        begin = _number(source) if self._asks_source else None
-        end = _number(destination) if self._asks_destination else None
+        begin = _number(source) if self._needs_source else None
+        end = _number(destination) if self._needs_destination else None
         filed: list[int] = []
         ends = begin, end
         for networks, of in (

@@ -112,7 +112,7 @@ class _Feed:
     last: dict[Series, float] = field(default_factory=dict)
     before: dict[Series, float] = field(default_factory=dict)
 
-    def ask(self) -> bool:
+    def query(self) -> bool:
         """Ask for new numbers; False where that failed and the last ones stay."""
         try:
             found: dict[Series, float] = {}
@@ -130,7 +130,7 @@ class _Feed:
 
     def retire(self) -> dict[Series, float]:
         """What it has counted in all, for the one that takes its place."""
-        self.ask()
+        self.query()
         return {s: v for s, v in self.series() if documented(s[0]).type == "counter"}
 
     def series(self) -> Iterator[tuple[Series, float]]:
@@ -337,7 +337,7 @@ class Telemetry:
     def collect(self) -> Iterator[Metric]:
         """What the registry asks for during a scrape."""
         with self._scrape:
-            failed = sum(not feed.ask() for feed in self._feeds.values())
+            failed = sum(not feed.query() for feed in self._feeds.values())
             asked = [found for feed in self._feeds.values() for found in feed.series()]
         if failed:
             self.inc("scrape_errors_total", failed)

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from netclust.errors import InputError
-from netclust.text import printable
+from netclust.text import sanitize
 
 from .brackets import Brackets
 from .documents import Document, Mention
@@ -86,7 +86,7 @@ def parse_conll(text: str, file: str, *, notes: list[str] | None = None) -> list
                     raise InputError(f"{file} line {number}: a document ends that did not begin; add its #begin line")
                 document = _document(file, begun, sentences, cut, len(documents), notes)
                 if (document.name, document.part) in seen:
-                    what = f"document {printable(document.name)} part {document.part} is there twice"
+                    what = f"document {sanitize(document.name)} part {document.part} is there twice"
                     raise InputError(f"{file} line {begun[0]}: {what}; give each its own name or part")
                 seen.add((document.name, document.part))
                 documents.append(document)
@@ -204,12 +204,12 @@ def _read_brackets(field: str, where: str) -> tuple[list[int], list[int]]:
         bracket = _BRACKET.match(field, at)
         if bracket is None:
             raise InputError(
-                f"{where}: {printable(field[:80])!r} is no coreference; write (3 where a mention of entity 3 begins, "
+                f"{where}: {sanitize(field[:80])!r} is no coreference; write (3 where a mention of entity 3 begins, "
                 "3) where it ends, (3) for one word, several joined by |, and - for nothing"
             )
         entity = int(bracket[bracket.lastgroup or 0])
         if entity > _LARGEST:
-            raise InputError(f"{where}: entity {printable(bracket[0][:80])} is too large; use numbers below 2**63")
+            raise InputError(f"{where}: entity {sanitize(bracket[0][:80])} is too large; use numbers below 2**63")
         {"whole": whole, "opens": opens, "closes": closes}[bracket.lastgroup or ""].append(entity)
         at = bracket.end()
         if field[at : at + 1] == "|" and at + 1 < len(field):

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from netclust.errors import InputError
-from netclust.text import printable
+from netclust.text import sanitize
 
 from .brackets import Brackets
 from .conll import NOTHING
@@ -124,7 +124,7 @@ def _add_word(
             notes.append(f"{file} line {line}: mentions of a word that is not in the text are passed over")
         return
     if not _ID.fullmatch(columns[0]):
-        raise InputError(f"{file} line {line}: {printable(columns[0][:40])!r} is no number of a word")
+        raise InputError(f"{file} line {line}: {sanitize(columns[0][:40])!r} is no number of a word")
     if not columns[_FORM]:
         raise InputError(f"{file} line {line}: the word is empty; write _ for one that is not known")
     at = len(draft.words)
@@ -146,7 +146,7 @@ def _add_brackets(
         bracket = _BRACKET.match(text, at)
         if bracket is None:
             raise InputError(
-                f"{file} line {line}: {printable(text[:80])!r} are no entities; "
+                f"{file} line {line}: {sanitize(text[:80])!r} are no entities; "
                 "write (e1-person where a mention of e1 begins, e1) where it ends, (e1-person) for one word"
             )
         at = bracket.end()
@@ -156,16 +156,16 @@ def _add_brackets(
         piece = _PIECE.fullmatch(called)
         name = piece["name"] if piece else called
         if not name:
-            raise InputError(f"{file} line {line}: {printable(text[:80])!r} has a bracket without a name")
+            raise InputError(f"{file} line {line}: {sanitize(text[:80])!r} has a bracket without a name")
         if piece and int(piece["piece"]) != 1:
             continue
         if piece and opens and notes is not None:
-            notes.append(f"{file} line {line}: of a mention of {printable(name)} in pieces, the first is taken")
+            notes.append(f"{file} line {line}: of a mention of {sanitize(name)} in pieces, the first is taken")
         entity = draft.entities.setdefault(name, len(draft.entities))
         if opens:
             draft.brackets.open(entity, word, line)
         if not opens or bracket["at_once"]:
-            draft.brackets.close(entity, word, line, printable(name))
+            draft.brackets.close(entity, word, line, sanitize(name))
 
 
 def _end_sentence(draft: _Draft) -> None:
@@ -175,7 +175,7 @@ def _end_sentence(draft: _Draft) -> None:
 
 def _finished(draft: _Draft, notes: list[str] | None) -> Document:
     _end_sentence(draft)
-    names = {number: printable(name) for name, number in draft.entities.items()}
+    names = {number: sanitize(name) for name, number in draft.entities.items()}
     mentions = draft.brackets.finish(notes, names)
     return Document(
         draft.name,

@@ -81,9 +81,9 @@ def _cached(document: Document, settings: FeatureSettings, cache: Path) -> Hashe
 def _load(path: Path, settings: FeatureSettings) -> HashedPairs:
     where = str(path)
     arrays, header = container.unpack(container.read_bytes(path), KIND, where)
-    starts = container.need(arrays, "starts", np.int64, (None,), where)
-    at = container.need(arrays, "at", np.int64, (None,), where)
-    slots = container.need(arrays, "slots", np.uint32, (None,), where)
+    starts = container.require_array(arrays, "starts", np.int64, (None,), where)
+    at = container.require_array(arrays, "at", np.int64, (None,), where)
+    slots = container.require_array(arrays, "slots", np.uint32, (None,), where)
     if header.get("sha256") != _checksum({"starts": starts, "at": at, "slots": slots}):
         raise InputError(f"{where}: does not fit its checksum")
     return HashedPairs(len(starts) - 1, settings.dimension, starts, at, slots)

@@ -89,7 +89,7 @@ def learn(
         raise InputError("there are no mentions to learn from")
     epoch = 0
 
-    def tell(fitted: Fitted) -> bool | None:
+    def report(fitted: Fitted) -> bool | None:
         nonlocal epoch
         epoch += 1
         return on_model(epoch, fitted.averaged) if on_model is not None else None
@@ -99,7 +99,7 @@ def learn(
     how: dict[str, Any] = {
         "epochs": settings.epochs,
         "C": settings.cost,
-        "on_epoch": None if on_model is None else tell,
+        "on_epoch": None if on_model is None else report,
         "seed": settings.seed,
     }
     if settings.learner not in LEARNED_LOSS:

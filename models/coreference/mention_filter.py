@@ -70,7 +70,7 @@ class MentionFilter:
     def keep(self, document: Document, spans: Sequence[Span], facts: Sequence[MentionFacts]) -> list[Span]:
         """Those of the spans that are taken for mentions, in the order of the text."""
         scores = self.scores(document, spans, facts)
-        kept = _settle(spans, _heads(document, facts), scores, self.threshold)
+        kept = _choose_spans(spans, _heads(document, facts), scores, self.threshold)
         return sorted((spans[k] for k in kept), key=lambda span: (span.start, -span.end))
 
     def scores(self, document: Document, spans: Sequence[Span], facts: Sequence[MentionFacts]) -> NDArray[np.float64]:
@@ -124,7 +124,7 @@ class MentionFilter:
         gold = sum(example.gold for example in examples)
         for example in examples:
             scores = self._score(example.slots)
-            kept = _settle(example.spans, example.heads, scores, -np.inf)
+            kept = _choose_spans(example.spans, example.heads, scores, -np.inf)
             scored += [(float(scores[k]), bool(example.wanted[k])) for k in kept]
         scored.sort(key=lambda pair: -pair[0])
         best, right, threshold = -1.0, 0, 0.0
@@ -174,7 +174,9 @@ def _heads(document: Document, facts: Sequence[MentionFacts]) -> list[int]:
     return heads
 
 
-def _settle(spans: Sequence[Span], heads: Sequence[int], scores: NDArray[np.float64], threshold: float) -> list[int]:
+def _choose_spans(
+    spans: Sequence[Span], heads: Sequence[int], scores: NDArray[np.float64], threshold: float
+) -> list[int]:
     """Best first: a span is taken if its head is free and it crosses none that is taken."""
     taken_heads: set[int] = set()
     covers: dict[int, list[Span]] = {}  # the taken spans that are over a word

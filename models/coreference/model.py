@@ -103,8 +103,8 @@ class CoreferenceModel:
             header = msgspec.convert(raw, _Header)
         except (msgspec.ValidationError, InputError) as error:
             raise ModelError(f"{where}: {error}") from None
-        slots = container.need(arrays, "slots", np.uint32, (None,), where).astype(np.int64)
-        weights = container.need(arrays, "weights", np.float64, (len(slots),), where)
+        slots = container.require_array(arrays, "slots", np.uint32, (None,), where).astype(np.int64)
+        weights = container.require_array(arrays, "weights", np.float64, (len(slots),), where)
         dimension = header.settings.features.dimension
         if len(slots) and (slots[-1] >= dimension or (np.diff(slots) <= 0).any()):
             raise ModelError(f"{where}: slots must rise and be below {dimension}")

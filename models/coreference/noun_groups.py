@@ -111,7 +111,7 @@ def _group_at(sentence: _Sentence, start: int) -> NounGroup | None:
             noun = -1
         elif kind in _NOUN:
             noun = place
-        elif noun >= 0 or not _goes_on(sentence, start, place):
+        elif noun >= 0 or not _continues(sentence, start, place):
             break
         elif kind == "O":
             inner.append(Span(place, place + 1))
@@ -126,7 +126,7 @@ def _is_possessor(sentence: _Sentence, mark: int) -> bool:
     return sentence.kind(mark + 1) in "NPAMD" and sentence.word(mark + 1) not in ("a", "an", "the")
 
 
-def _goes_on(sentence: _Sentence, start: int, place: int) -> bool:
+def _continues(sentence: _Sentence, start: int, place: int) -> bool:
     """Whether a word that is no noun belongs to a group that has had no noun yet."""
     kind, before, after = sentence.kind(place), sentence.word(place - 1), sentence.kind(place + 1)
     if kind == "O":

@@ -17,7 +17,7 @@ from typing import Literal, get_args
 
 from netclust.datasets.opening import STDIN, unreadable
 from netclust.errors import InputError
-from netclust.text import printable
+from netclust.text import sanitize
 
 from .conll import parse_conll
 from .conllu import parse_conllu
@@ -61,7 +61,7 @@ def read_documents(
         for document in _read_file(file, format, notes):
             other = seen.setdefault((document.name, document.part), file)
             if other != file:
-                what = f"document {printable(document.name)} part {document.part} is in {other.name} too"
+                what = f"document {sanitize(document.name)} part {document.part} is in {other.name} too"
                 raise InputError(f"{file}: {what}; keep one of them")
             documents.append(document)
     return documents

@@ -163,9 +163,9 @@ def _document(seed: int, number: int, with_pos: bool, with_speakers: bool) -> Do
         if rest:
             roles["C"] = story.pick(rest)
         if story.chance(30 if about.known and other.known else 12):  # strangers speak less
-            _tell_speech(story, roles)
+            _narrate_speech(story, roles)
         else:
-            _tell(story, story.fresh([text for text in SENTENCES if "<=>" not in text or about.trade]), roles)
+            _narrate(story, story.fresh([text for text in SENTENCES if "<=>" not in text or about.trade]), roles)
         story.end_sentence()
     return Document(
         f"simulated_{number:04d}",
@@ -237,23 +237,23 @@ def _others(story: _Story) -> dict[str, list[_Figure]]:
     return found
 
 
-def _tell(story: _Story, text: str, roles: dict[str, _Figure]) -> None:
+def _narrate(story: _Story, text: str, roles: dict[str, _Figure]) -> None:
     """Write a sentence, its places filled."""
     for piece in _PIECE.finditer(text):
         if piece["once"]:
             start = len(story.words)
-            _tell(story, piece["once"], roles)
+            _narrate(story, piece["once"], roles)
             story.mentions.append(Mention(start, len(story.words), story.figures))
             story.figures += 1
         elif piece["role"] == "=":
-            _tell_trade(story, roles["A"])
+            _narrate_trade(story, roles["A"])
         elif piece["role"]:
             _refer(story, roles[piece["role"]], piece["case"] or "subject")
         else:
-            _tell_word(story, piece["word"], roles)
+            _narrate_word(story, piece["word"], roles)
 
 
-def _tell_word(story: _Story, text: str, roles: dict[str, _Figure]) -> None:
+def _narrate_word(story: _Story, text: str, roles: dict[str, _Figure]) -> None:
     word, _, rest = text.partition("/")
     tag, _, role = rest.partition("=")
     story.put(word, tag)
@@ -261,18 +261,18 @@ def _tell_word(story: _Story, text: str, roles: dict[str, _Figure]) -> None:
         story.mark_in_speech(len(story.words) - 1, roles[role])
 
 
-def _tell_speech(story: _Story, roles: dict[str, _Figure]) -> None:
+def _narrate_speech(story: _Story, roles: dict[str, _Figure]) -> None:
     speech = story.fresh([text for text in SPEECHES if "<C" not in text or "C" in roles])
     before, after = story.pick(FRAMES).split("{speech}")
-    _tell(story, before, roles)
+    _narrate(story, before, roles)
     story.speaker, story.speaking = "_".join(roles["A"].first_form), roles["A"]
     story.upper = True
-    _tell(story, speech, roles)
+    _narrate(story, speech, roles)
     story.speaker, story.speaking = "-", None
-    _tell(story, after, roles)
+    _narrate(story, after, roles)
 
 
-def _tell_trade(story: _Story, person: _Figure) -> None:
+def _narrate_trade(story: _Story, person: _Figure) -> None:
     """What somebody is, which is a mention of them too and a way to name them from now on."""
     start = len(story.words)
     story.put("a", "DT")

@@ -26,7 +26,7 @@ from pathlib import Path
 from netclust.container import write_bytes
 from netclust.datasets.opening import STDIN
 from netclust.errors import InputError
-from netclust.text import printable
+from netclust.text import sanitize
 
 from .documents import Document, Mention
 from .reading import read_documents
@@ -111,7 +111,7 @@ def _writable(document: Document, notes: list[str] | None) -> list[Mention]:
             around.pop()
         if around and around[-1] < mention.end:
             what = (
-                f"{printable(document.name)}: two mentions of entity {mention.entity} cross at words "
+                f"{sanitize(document.name)}: two mentions of entity {mention.entity} cross at words "
                 f"{mention.start} to {around[-1]}, which brackets cannot tell"
             )
             if notes is None:
@@ -130,6 +130,6 @@ def _check(document: Document) -> None:
         texts += values or ()
     for text in texts:
         if "\t" in text or "\n" in text or "\r" in text:
-            raise InputError(f"{printable(document.name)}: {printable(text)!r} holds a tab or line break; replace it")
+            raise InputError(f"{sanitize(document.name)}: {sanitize(text)!r} holds a tab or line break; replace it")
     if "" in document.words:
-        raise InputError(f"{printable(document.name)}: an empty word cannot be written; leave it out")
+        raise InputError(f"{sanitize(document.name)}: an empty word cannot be written; leave it out")

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from netclust.errors import InputError
 from netclust.structures.syntax import Tree, spans
-from netclust.text import printable
+from netclust.text import sanitize
 
 __all__ = ["Lexicon", "signature"]
 
@@ -60,7 +60,7 @@ class Lexicon(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True
     def __post_init__(self) -> None:
         """Refuse signatures of tags that no word has (a model file may hold anything)."""
         if unknown := {tag for tags in self.signatures.values() for tag in tags} - set(self.tags):
-            raise InputError(f"a signature has a tag that no word has: {printable(min(unknown))}")
+            raise InputError(f"a signature has a tag that no word has: {sanitize(min(unknown))}")
 
     @classmethod
     def of_trees(cls, trees: Iterable[Tree]) -> Lexicon:

@@ -32,7 +32,7 @@ from netclust.errors import InputError
 from netclust.learners.problem import Vector
 from netclust.models.parsing.problem import GrammarProblem, Parse, Sentence
 from netclust.models.structured_task import Learned
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.structures.charts import inside_outside
 
 __all__ = ["expected_features", "train_likelihood"]
@@ -69,7 +69,7 @@ def train_likelihood(
     on_iteration: Callable[[Any], None] | None = None,
 ) -> Learned:
     """Maximise the likelihood; stops when the objective falls by less than this share of it."""
-    optimize = need("scipy.optimize", "training by likelihood")
+    optimize = require_optional("scipy.optimize", "training by likelihood")
     if not examples or not all(len(y.rows) for _, y in examples):
         raise InputError("training by likelihood needs sentences with trees that the grammar makes")
     gold = np.sum([problem.joint_features(x, y) for x, y in examples], axis=0)

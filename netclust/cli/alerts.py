@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from netclust.cli.output import note, result, say, table, write_json
+from netclust.cli.output import echo, note, result, table, write_json
 from netclust.stream.alert_events import Alert, Count, Severity
 from netclust.stream.daemon.paths import store_path
 from netclust.stream.store import Store
 from netclust.stream.store_words import iso, parse_since
-from netclust.text import printable
+from netclust.text import sanitize
 
 State = Literal["open", "closed", "all"]
 AMONG = 1000
@@ -65,7 +65,7 @@ def alerts(
 
 def _print_all(found: Sequence[Alert], state: State, groups: Sequence[int] | None) -> None:
     if not found:
-        say(f"No {'' if state == 'all' else state + ' '}alerts.")
+        echo(f"No {'' if state == 'all' else state + ' '}alerts.")
         return
     rows = [
         [
@@ -107,8 +107,8 @@ def _print_one(alert: Alert) -> None:
         table("Example record", ["", ""], [[name, _value(value)] for name, value in alert.example.items()])
     for text in (alert.summary, alert.explanation):
         for line in text.splitlines():
-            say(printable(line))
-    say(f"Answer with: netclust label {alert.id} normal, or attack:NAME")
+            echo(sanitize(line))
+    echo(f"Answer with: netclust label {alert.id} normal, or attack:NAME")
 
 
 def _counts(counts: Sequence[Count], different: int) -> str:
@@ -137,6 +137,6 @@ def clusters(limit: int, everything: bool, json: Path | None, folder: Path | Non
             ]  # fmt: skip
             table("Clusters", columns, rows)
         else:
-            say("No clusters." if everything else "No clusters with anomalous records: --all shows the others.")
+            echo("No clusters." if everything else "No clusters with anomalous records: --all shows the others.")
     body = {"clusters": [msgspec.to_builtins(c) for c in found]}
     write_json(json, result(["clusters"], body, seed=None, data={}))

@@ -26,7 +26,7 @@ from netclust.models.attractive import (
 from netclust.models.attractive_task import TASK
 from netclust.models.relations import NODES, Template, read_templates
 from netclust.models.structured_model import StructuredModel
-from netclust.text import printable
+from netclust.text import sanitize
 
 __all__ = ["TableOptions", "evaluate_networks", "predict_networks", "train_networks", "with_labels"]
 
@@ -54,7 +54,7 @@ class TableOptions:
             name, equal, path = text.partition("=")
             if not (name and equal and path) or name in (NODES, EDGES) or name in found:
                 raise InputError(
-                    f"--table {printable(text)}: expected NAME=FILE, each name once, none {NODES} or {EDGES}"
+                    f"--table {sanitize(text)}: expected NAME=FILE, each name once, none {NODES} or {EDGES}"
                 )
             found[name] = path
         return found
@@ -91,7 +91,7 @@ def _read(
         nodes = replace(nodes, columns={k: v for k, v in nodes.columns.items() if k != columns.label})
     others = {name: read_text_table(path) for name, path in options.others.items()}
     for table in sorted({name for one in needed for name in one.variables.values()} - {NODES, *others}):
-        how = "--edges FILE" if table == EDGES else f"--table {printable(table)}=FILE"
+        how = "--edges FILE" if table == EDGES else f"--table {sanitize(table)}=FILE"
         raise InputError(f"{options.nodes}: the model ties nodes by another table too: give {how}")
     templates = _templates(options, others) if learn else ()
     whole = RawNetwork(nodes, others, columns, templates)
@@ -107,7 +107,7 @@ def with_labels(nodes: TextTable, options: TableOptions, label: str) -> TextTabl
     labels = truth.column(label)
     if options.normal:
         if not set(options.normal) & set(labels):
-            raise InputError(f"{truth.path}: no row has the label {printable(' or '.join(options.normal))}")
+            raise InputError(f"{truth.path}: no row has the label {sanitize(' or '.join(options.normal))}")
         labels = tuple(NORMAL if text in options.normal else ATTACK for text in labels)
     return replace(nodes, columns={**nodes.columns, label: labels})
 

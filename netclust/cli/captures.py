@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from netclust.cli.output import check_folders, note, percent, result, say, table, write_json
+from netclust.cli.output import check_folders, echo, note, percent, result, table, write_json
 from netclust.errors import InputError
 from netclust.models.capture_detectors import RIVALS
 from netclust.models.capture_table import OURS, CapturePlan, CaptureResult, compare_on_captures
-from netclust.models.looks import TEST_SETS, find_ledger, record_look
+from netclust.models.looks import TEST_SETS, find_ledger, record_test_use
 from netclust.models.params import load_params
 from netclust.schema import load_schema
 from netclust.stream.capture_files import list_captures
@@ -52,7 +52,7 @@ def evaluate(
         )  # fmt: skip
         outcome = compare_on_captures(plan, paths, rules, on_step=lambda step, s=schema: note(f"{s}: {step}"))  # type: ignore[misc]
         looked = next((sha for sha in data.values() if sha in TEST_SETS), "")
-        if record_look(f"evaluate capture, schema {schema}", looked, rows=1 + len(plan.rivals), draws=draws):
+        if record_test_use(f"evaluate capture, schema {schema}", looked, rows=1 + len(plan.rivals), draws=draws):
             note(f"a look at the public captures: noted in {find_ledger()}")
         if str(json) != "-":
             _print(outcome)
@@ -122,5 +122,5 @@ def _print(outcome: CaptureResult) -> None:
     table("Real ordinary captures: connections flagged", ["capture", "flows", *names], rows)
     for rival in plan.rivals:
         score = outcome.score(rival)
-        say(f"against {rival}: {score['win']} wins, {score['tie']} ties, {score['loss']} losses")
-    say()
+        echo(f"against {rival}: {score['win']} wins, {score['tie']} ties, {score['loss']} losses")
+    echo()

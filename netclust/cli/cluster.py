@@ -9,16 +9,16 @@ from pathlib import Path
 
 import msgspec
 
-from netclust.cli.output import check_folders, counted, note, result, say, table, write_json
+from netclust.cli.output import check_folders, counted, echo, note, result, table, write_json
 from netclust.errors import InputError
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.stream.bus.base import BusError, Outgoing
 from netclust.stream.bus.factory import open_writer, parse_bus_url
 from netclust.stream.bus.record_messages import LabelMessage, RecordPlace, pack_label
 from netclust.stream.cluster.recovery import check as check_state
 from netclust.stream.cluster.recovery import recovery_dir
-from netclust.stream.cluster.status import ClusterStatus, cluster_status
-from netclust.stream.cluster.worker import check_cluster, run_worker
+from netclust.stream.cluster.status import ShardingStatus, sharding_status
+from netclust.stream.cluster.worker import check_sharding, run_worker
 from netclust.stream.daemon.config import ShipConfig, load_config
 
 __all__ = ["check", "label", "run", "status"]
@@ -28,7 +28,7 @@ _COLUMNS = {
     "messages": "read", "records": "judged", "verdicts": "verdicts", "events": "events", "alerts": "alerts",
     "alerts_open": "open", "last_time": "last record", "kept": "kept",
 }  # fmt: skip
-"""What is shown of a lane, and what it is called."""
+"""What is shown of a partition, and what it is called."""
 
 
 def run(
@@ -51,51 +51,54 @@ def run(
 def check(config: Path) -> None:
     """Whether a configuration can be used, and what it says; the bus is not asked."""
     whole = load_config(config)
-    cluster, model = check_cluster(whole, str(config))
-    folder = recovery_dir(whole, cluster)
-    there = check_state(folder, cluster)
-    need("bytewax", "netclust shards", "cluster")
-    count = counted(cluster.partitions, "partition")
-    say(f"{config}: {count} of schema {model.encoding.schema.name}: it would start")
+    sharding, model = check_sharding(whole, str(config))
+    folder = recovery_dir(whole, sharding)
+    there = check_state(folder, sharding)
+    require_optional("bytewax", "netclust shards", "cluster")
+    count = counted(sharding.partitions, "partition")
+    echo(f"{config}: {count} of schema {model.encoding.schema.name}: it would start")
     for name in ("input", "verdicts", "events", "campaigns"):
-        url = getattr(cluster, name)
-        say(f"  {name + ':':<10} {parse_bus_url(url) if url else 'not written'}")
-    say(f"  state:     {folder}, {'which it goes on from' if there else 'which is new'}")
-    say(f"  metrics:   {cluster.metrics or 'none'}")
+        url = getattr(sharding, name)
+        echo(f"  {name + ':':<10} {parse_bus_url(url) if url else 'not written'}")
+    echo(f"  state:     {folder}, {'which it goes on from' if there else 'which is new'}")
+    echo(f"  metrics:   {sharding.metrics or 'none'}")
     given = {"[[source]]": whole.sources, "[[sink]]": whole.sinks, "[ship]": whole.ship != ShipConfig()}
     if unused := [name for name, there in given.items() if there]:
         note(f"{', '.join(unused)}: the daemon's, and not used by shards")
 
 
 def status(config: Path, json: Path | None) -> None:
-    """How far every lane is."""
+    """How far every partition is."""
     check_folders(json)
     settings = load_config(config)
-    cluster, _ = check_cluster(settings, str(config))
-    found = cluster_status(settings, cluster)
+    sharding, _ = check_sharding(settings, str(config))
+    found = sharding_status(settings, sharding)
     if str(json) != "-":
         _show(config, found)
     write_json(json, result(["shards", "status"], msgspec.to_builtins(found), seed=None, data={}))
 
 
-def _show(config: Path, found: ClusterStatus) -> None:
+def _show(config: Path, found: ShardingStatus) -> None:
     rows = [
-        ["-" if (value := getattr(lane, name)) in (None, "") else value for name in _COLUMNS] for lane in found.lanes
+        ["-" if (value := getattr(partition, name)) in (None, "") else value for name in _COLUMNS]
+        for partition in found.partition_statuses
     ]
     table(f"{config}: state in {found.recovery}", list(_COLUMNS.values()), rows)
     if not found.kept:
-        say("it has not run yet, or not for an epoch")
-    opened, still_open = (sum(getattr(lane, name) for lane in found.lanes) for name in ("alerts", "alerts_open"))
+        echo("it has not run yet, or not for an epoch")
+    opened, still_open = (
+        sum(getattr(partition, name) for partition in found.partition_statuses) for name in ("alerts", "alerts_open")
+    )
     campaigns = "" if found.campaigns is None else f", {counted(found.campaigns, 'campaign')}"
-    say(f"{counted(sum(lane.waiting for lane in found.lanes), 'message')} waiting, {counted(opened, 'alert')} "
+    echo(f"{counted(sum(partition.waiting for partition in found.partition_statuses), 'message')} waiting, {counted(opened, 'alert')} "
         f"({still_open:,} open){campaigns}")  # fmt: skip
 
 
 def label(
     config: Path, target: str | None, name: str | None, undo: str, stream: str, by: str | None, json: Path | None
 ) -> None:
-    """Write the same message to every lane."""
-    cluster, model = check_cluster(load_config(config), str(config))
+    """Write the same message to every partition."""
+    sharding, model = check_sharding(load_config(config), str(config))
     ident = f"l-{secrets.token_hex(6)}"
     who = by or getpass.getuser()
     if undo:
@@ -108,19 +111,21 @@ def label(
     else:
         raise InputError("what is what? netclust shards label -c FILE cluster:N NAME, or --undo ID")
     body = pack_label(message)
-    writer = open_writer(cluster.input, cluster.partitions)
+    writer = open_writer(sharding.input, sharding.partitions)
     try:
         writer.open()
-        writer.send([Outgoing(lane=lane, number=0, body=body) for lane in range(cluster.partitions)])
+        writer.send([Outgoing(partition=partition, number=0, body=body) for partition in range(sharding.partitions)])
     except BusError as error:
         raise InputError(f"{error}: nobody was told, or not all; tell them again") from None
     finally:
         writer.close()
     if str(json) != "-":
-        say(ident)
-        if cluster.events:
-            note(f"the shard that it concerns answers by an event (notice-feedback) in {parse_bus_url(cluster.events)}")
-    write_json(json, result(["shards", "label"], {"id": ident, "lanes": cluster.partitions}, seed=None, data={}))
+        echo(ident)
+        if sharding.events:
+            note(
+                f"the shard that it concerns answers by an event (notice-feedback) in {parse_bus_url(sharding.events)}"
+            )
+    write_json(json, result(["shards", "label"], {"id": ident, "lanes": sharding.partitions}, seed=None, data={}))
 
 
 def _about(target: str, stream: str, message: LabelMessage) -> LabelMessage:

@@ -9,14 +9,14 @@ import typer
 
 from netclust.cli.app import JsonOption, app
 
-cluster = typer.Typer(help="Run the detector on many workers, from a bus to a bus.", no_args_is_help=True)
-app.add_typer(cluster, name="shards")
+shards = typer.Typer(help="Run the detector on many workers, from a bus to a bus.", no_args_is_help=True)
+app.add_typer(shards, name="shards")
 
-ConfigOption = Annotated[Path, typer.Option("--config", "-c", help="The configuration (TOML), with [cluster].")]
+ConfigOption = Annotated[Path, typer.Option("--config", "-c", help="The configuration (TOML), with [sharding].")]
 
 
-@cluster.command("run")
-def cluster_run(
+@shards.command("run")
+def run_shards(
     config: ConfigOption,
     workers: Annotated[int, typer.Option("--workers", "-w", min=1, max=256, help="Processes on this machine.")] = 1,
     process_id: Annotated[
@@ -26,7 +26,8 @@ def cluster_run(
         str, typer.Option(help="HOST:PORT of every process, the first one first, with ; between them.")
     ] = "",
     until_idle: Annotated[
-        float | None, typer.Option(min=0.1, help="End when no lane had a message for so many seconds, and none waits.")
+        float | None,
+        typer.Option(min=0.1, help="End when no partition had a message for so many seconds, and none waits."),
     ] = None,
     parent: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -36,24 +37,24 @@ def cluster_run(
     raise typer.Exit(commands.run(config, workers, process_id, addresses, until_idle=until_idle, parent=parent))
 
 
-@cluster.command("check")
-def cluster_check(config: ConfigOption) -> None:
+@shards.command("check")
+def check_shards(config: ConfigOption) -> None:
     """Say whether the cluster would start with a configuration. Nothing is opened or changed."""
     from netclust.cli import cluster as commands
 
     commands.check(config)
 
 
-@cluster.command("status")
-def cluster_status(config: ConfigOption, json: JsonOption = None) -> None:
-    """Show of every lane what waits on the bus, and how far its shard is as of the last epoch. Changes nothing."""
+@shards.command("status")
+def show_shards(config: ConfigOption, json: JsonOption = None) -> None:
+    """Show of every partition what waits on the bus, and how far its shard is as of the last epoch. Changes nothing."""
     from netclust.cli import cluster as commands
 
     commands.status(config, json)
 
 
-@cluster.command("label")
-def cluster_label(
+@shards.command("label")
+def label_shards(
     config: ConfigOption,
     target: Annotated[
         str | None, typer.Argument(help="A cluster (cluster:N), or a record (SENSOR/SOURCE:SEQ).")

@@ -23,10 +23,10 @@ from netclust.cli.output import (
     checksum_of,
     cost,
     counted,
+    echo,
     note,
     progress,
     result,
-    say,
     table,
     write,
     write_json,
@@ -40,7 +40,7 @@ from netclust.model import Provenance
 from netclust.models.cluster_model import ClusterModel
 from netclust.models.cluster_selection import ChosenCost, choose_cost
 from netclust.models.clustering import ClusterSettings, Example, Learned, check_sizes, cluster, learn
-from netclust.models.looks import TEST_SETS, find_ledger, record_look
+from netclust.models.looks import TEST_SETS, find_ledger, record_test_use
 from netclust.models.text_pairs import TextFeatures, TextPairs
 from netclust.pairs import PairFeatures
 
@@ -137,12 +137,12 @@ def train_items(
         "objective": learned.objective,
         "gap": learned.gap,
         "training_seconds": duration,
-        "training": _measured(model.settings, examples, learned.w, told=settings.structure == "kmeans")[0],
+        "training": _measured(model.settings, examples, learned.w, k_is_known=settings.structure == "kmeans")[0],
         "weights": dict(zip(text.names, learned.w.tolist(), strict=True)),
     }
     if str(json) != "-":
-        _say_trained(settings, learned, duration, output)
-        _say_weights(model)
+        _print_trained(settings, learned, duration, output)
+        _print_weights(model)
     if not learned.converged:
         note(_stopped(settings))
     if not learned.w.any():
@@ -186,8 +186,8 @@ def cluster_items(
     if "-" not in (str(output), str(json)):
         largest = max((int(size.max()) for size in sizes if len(size)), default=0)
         made = f"{counted(clusters, 'cluster')}, the largest of {largest:,}"
-        say(f"{counted(len(whole), 'item')} in {counted(len(sets), 'set')}: {made}")
-        say(f"wrote {output}")
+        echo(f"{counted(len(whole), 'item')} in {counted(len(sets), 'set')}: {made}")
+        echo(f"wrote {output}")
     body = {"items": len(whole), "sets": len(sets), "clusters": clusters, "settings": model.settings}
     write_json(json, result(["cluster"], body, seed=model.settings.seed, data={Path(items).name: checksum_of(items)}))
 
@@ -198,7 +198,7 @@ def evaluate_items(
     test: str,
     options: ItemOptions,
     predictor: str | None,
-    told: bool | None,
+    k_is_known: bool | None,
     seed: int,
     json: Path | None,
 ) -> None:
@@ -221,15 +221,17 @@ def evaluate_items(
     sets = _cut(whole, options.set_size, seed)
     with about(test):
         examples = [(_pairs(model, part), part.clusters()) for part in sets]
-        measures, sizes = _measured(settings, examples, model.w, told=bool(told))
-    if record_look(f"evaluate {task}", checksum, rows=1, draws=1):  # before anything is shown
+        measures, sizes = _measured(settings, examples, model.w, k_is_known=bool(k_is_known))
+    if record_test_use(f"evaluate {task}", checksum, rows=1, draws=1):  # before anything is shown
         note(f"a look at {TEST_SETS[checksum]}: noted in {find_ledger()}")
     if str(json) != "-":
         rows = [[name, *_shown(name, measures[name])] for name in SHOWN]
         table(
             f"{counted(len(whole), 'item')} in {counted(len(sets), 'set')}", ["measure", "mean", "sd over sets"], rows
         )
-        say(f"clusters a set: {np.mean(sizes):.1f} found, {np.mean([len(set(p.labels or ())) for p in sets]):.1f} true")
+        echo(
+            f"clusters a set: {np.mean(sizes):.1f} found, {np.mean([len(set(p.labels or ())) for p in sets]):.1f} true"
+        )
     body = {"items": len(whole), "sets": len(sets), "measures": measures, "settings": settings}
     write_json(json, result(["evaluate", task], body, seed=seed, data={Path(test).name: checksum}))
 
@@ -242,7 +244,7 @@ def simulate_citations(output: Path, sets: int, papers: int, seed: int) -> None:
     note(f"{len(rows):,} citations of {sets * papers:,} papers in {counted(sets, 'set')}")
 
 
-def tell_model(path: Path, json: Path | None, top: int) -> None:
+def describe_model(path: Path, json: Path | None, top: int) -> None:
     """What is in the file of a trained clusterer."""
     model = ClusterModel.load(path)
     origin, settings = model.provenance, model.settings
@@ -259,8 +261,8 @@ def tell_model(path: Path, json: Path | None, top: int) -> None:
             ["made", f"{origin.created} by netclust {origin.netclust}"],
         ]
         table(str(path), ["", ""], facts)
-        _say_weights(model, top)
-        say(f"{path.stat().st_size:,} bytes")
+        _print_weights(model, top)
+        echo(f"{path.stat().st_size:,} bytes")
     body = {
         "task": _task(settings),
         "settings": settings,
@@ -339,23 +341,23 @@ def _pairs(model: ClusterModel, part: ItemTable) -> PairFeatures:
 
 
 def _measured(
-    settings: ClusterSettings, examples: list[Example], w: Any, *, told: bool
+    settings: ClusterSettings, examples: list[Example], w: Any, *, k_is_known: bool
 ) -> tuple[dict[str, Any], list[int]]:
     """Every measure over sets, and how many clusters were found; k-means may be told the true number."""
-    found = [(y, cluster(settings, x, w, len(np.unique(y)) if told else None)) for x, y in examples]
+    found = [(y, cluster(settings, x, w, len(np.unique(y)) if k_is_known else None)) for x, y in examples]
     measures = {name: {"mean": s.mean, "sd": s.sd} for name, s in measure_sets(found).items()}
     return measures, [len(np.unique(z)) for _, z in found]
 
 
-def _say_trained(settings: ClusterSettings, learned: Learned, duration: float, output: Path) -> None:
+def _print_trained(settings: ClusterSettings, learned: Learned, duration: float, output: Path) -> None:
     gap = ""
     if learned.gap is not None and learned.objective:
         gap = f", objective {learned.objective:.4g}, within {100 * learned.gap / learned.objective:.2g} % of the best"
-    say(f"{settings.learner}: {counted(learned.iterations, 'iteration')} in {duration:.1f} s{gap}")
-    say(f"wrote {output}")
+    echo(f"{settings.learner}: {counted(learned.iterations, 'iteration')} in {duration:.1f} s{gap}")
+    echo(f"wrote {output}")
 
 
-def _say_weights(model: ClusterModel, top: int = 12) -> None:
+def _print_weights(model: ClusterModel, top: int = 12) -> None:
     order = np.argsort(-np.abs(model.w))[:top]
     rows = [[model.names[n], f"{model.w[n]:+.4g}"] for n in order]
     if rows:

@@ -17,9 +17,9 @@ from netclust.cli.output import (
     check_outputs,
     checksum_of,
     counted,
+    echo,
     note,
     result,
-    say,
     table,
     write_json,
 )
@@ -62,7 +62,7 @@ def train_documents(
     if dev and _checksum(dev) == _checksum(documents) != "":
         raise InputError(f"{dev}: --dev are the documents that are learned from: epochs need others, or leave it out")
     start = time.perf_counter()
-    model, report = train_coreference(train, settings, dev=chosen_on, jobs=jobs, cache=cache, on_epoch=_tell_epoch)
+    model, report = train_coreference(train, settings, dev=chosen_on, jobs=jobs, cache=cache, on_epoch=_report_epoch)
     seconds = time.perf_counter() - start
     checksum = _checksum(documents)
     provenance = Provenance(
@@ -76,7 +76,7 @@ def train_documents(
     )
     replace(model, provenance=provenance).save(output)
     if str(json) != "-":
-        _say_trained(settings, report, seconds, output)
+        _print_trained(settings, report, seconds, output)
     body = {"settings": settings, "report": report, "training_seconds": seconds}
     write_json(json, result(["train", "coreference"], body, seed=settings.seed, data={Path(documents).name: checksum}))
 
@@ -118,10 +118,10 @@ def predict_documents(
                 _list_entities(document)
         entities = sum(len(document.entities()) for document in resolved)
         count = sum(len(document.mentions) for document in resolved)
-        say(f"{counted(len(resolved), 'document')}, {counted(count, 'mention')}, {entities:,} entities")
+        echo(f"{counted(len(resolved), 'document')}, {counted(count, 'mention')}, {entities:,} entities")
         for path in (output, html, json):
             if path is not None:
-                say(f"wrote {path}")
+                echo(f"wrote {path}")
     body = {
         "documents": [
             {
@@ -154,7 +154,7 @@ def write_stories(output: Path, count: int, seed: int) -> None:
     note(f"{count:,} stories with {counted(sum(len(story.mentions) for story in stories), 'mention')}")
 
 
-def tell_model(path: Path, json: Path | None) -> None:
+def describe_model(path: Path, json: Path | None) -> None:
     """What is in the file of a coreference model."""
     model = CoreferenceModel.load(path)
     origin, settings = model.provenance, model.settings
@@ -173,7 +173,7 @@ def tell_model(path: Path, json: Path | None) -> None:
             ["made", f"{origin.created} by netclust {origin.netclust}"],
         ]
         table(str(path), ["", ""], facts)
-        say(f"{path.stat().st_size:,} bytes")
+        echo(f"{path.stat().st_size:,} bytes")
     body = {
         "task": "coreference",
         "settings": settings,
@@ -201,23 +201,23 @@ def _checksum(path: str) -> str:
     return "" if path == "-" else checksum_of(path)
 
 
-def _tell_epoch(epoch: int, mela: float | None) -> None:
+def _report_epoch(epoch: int, mela: float | None) -> None:
     note(f"epoch {epoch}" + ("" if mela is None else f": MELA {mela:.2f} on documents that are not learned from"))
 
 
-def _say_trained(settings: CoreferenceSettings, report: TrainingReport, seconds: float, output: Path) -> None:
+def _print_trained(settings: CoreferenceSettings, report: TrainingReport, seconds: float, output: Path) -> None:
     size = f"{counted(report.documents, 'document')}, {report.mentions:,} mentions, {report.pairs:,} pairs"
-    say(f"{settings.name} on {size}")
-    say(f"mentions: {report.found_by}; templates that say nothing here: {', '.join(report.void) or 'none'}")
+    echo(f"{settings.name} on {size}")
+    echo(f"mentions: {report.found_by}; templates that say nothing here: {', '.join(report.void) or 'none'}")
     if report.curve and report.epochs:
         how = "every tenth document, then all were learned from" if report.held_out else "the development documents"
-        say(f"{counted(report.epochs, 'epoch')}, MELA {max(report.curve):.2f}, chosen on {how}")
+        echo(f"{counted(report.epochs, 'epoch')}, MELA {max(report.curve):.2f}, chosen on {how}")
     elif report.epochs:
-        say(f"{counted(report.epochs, 'epoch')}; there were too few documents to choose their number on")
+        echo(f"{counted(report.epochs, 'epoch')}; there were too few documents to choose their number on")
     if report.gap is not None:
         end = "" if report.converged else "; it stopped before its rounds settled: more precision would take long"
-        say(f"SVM: C = {settings.cost:g}, gap {report.gap:.3g}{end}; small documents may want a larger C")
-    say(f"wrote {output} after {seconds:.1f} s")
+        echo(f"SVM: C = {settings.cost:g}, gap {report.gap:.3g}{end}; small documents may want a larger C")
+    echo(f"wrote {output} after {seconds:.1f} s")
 
 
 def _list_entities(document: Document) -> None:
@@ -236,7 +236,7 @@ def _list_entities(document: Document) -> None:
     if rows:
         table(title, ["mentions", "entity"], rows)
     else:
-        say(f"{title}: no entity is mentioned twice\n")
+        echo(f"{title}: no entity is mentioned twice\n")
 
 
 def _write_pages(path: Path, documents: list[Document]) -> None:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from netclust.cli.output import check_folders, check_not_input, checksum_of, note, result, say, table, write_json
+from netclust.cli.output import check_folders, check_not_input, checksum_of, echo, note, result, table, write_json
 from netclust.coreference_metrics import Sums, document_counts, scores_of, total_counts
 from netclust.errors import InputError
 from netclust.models.coreference.documents import Document, Span
 from netclust.models.coreference.reading import read_documents
-from netclust.text import printable
+from netclust.text import sanitize
 
 TITLES = {
     "mentions": "mentions",
@@ -54,7 +54,7 @@ def run(key: str, response: str, metrics: Sequence[str], singletons: bool, missi
         absent = f", {missing:,} of them missing from the response" if missing else ""
         rows = [[TITLES[name], *_percents(name, scores[name])] for name in metrics]
         table(f"{len(pairs):,} {'document' if len(pairs) == 1 else 'documents'}{absent}", ["", "P", "R", "F1"], rows)
-        say("percent, from sums over documents; MELA is the mean F1 of MUC, B3 and CEAF_e" if "mela" in metrics
+        echo("percent, from sums over documents; MELA is the mean F1 of MUC, B3 and CEAF_e" if "mela" in metrics
             else "percent, from sums over documents")  # fmt: skip
     body = {
         "scores": {name: scores[name]._asdict() for name in metrics},
@@ -101,7 +101,7 @@ def entities(document: Document, singletons: bool) -> list[frozenset[Span]]:
 
 
 def _called(document: Document) -> str:
-    return f"document {printable(document.name)} part {document.part}"
+    return f"document {sanitize(document.name)} part {document.part}"
 
 
 def _percents(name: str, scores: Any) -> list[str]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.cli.output import say
+from netclust.cli.output import echo
 from netclust.datasets.capture_simulator import simulate_capture
 from netclust.errors import InputError
 from netclust.models.shipped import load_shipped
@@ -82,10 +82,10 @@ class Traffic:
 def run(keep: Path | None) -> None:
     """Run the demonstration; captures and their true labels stay in the folder `keep`, if it is given."""
     temporary = tempfile.TemporaryDirectory(prefix="netclust-demo-") if keep is None else nullcontext(_fresh(keep))
-    say("netclust demo: a simulated office, the model that comes with netclust, one attack.")
-    say("The first run compiles kernels for up to a minute. Later runs take a few seconds.")
-    say()
-    _say_now("1. Learn what is usual")
+    echo("netclust demo: a simulated office, the model that comes with netclust, one attack.")
+    echo("The first run compiles kernels for up to a minute. Later runs take a few seconds.")
+    echo()
+    _echo_now("1. Learn what is usual")
     with temporary as folder:
         usual, today, later = (_simulated(Path(folder), period) for period in (USUAL, TODAY, LATER))
     detector = _learn(usual)
@@ -104,9 +104,9 @@ def _fresh(folder: Path) -> Path:
     return folder
 
 
-def _say_now(line: str) -> None:
+def _echo_now(line: str) -> None:
     """Print a line that is seen before the work that follows it, also where the output is piped."""
-    say(line)
+    echo(line)
     sys.stdout.flush()
 
 
@@ -130,7 +130,7 @@ def _learn(usual: Traffic) -> Detector:
     )
     detector = Detector(load_shipped(SCHEMA), config)
     _take(detector, usual.table, 0)
-    _say_now(f"   {records} connections of {HOSTS} hosts in {USUAL.minutes} minutes, without labels.")
+    _echo_now(f"   {records} connections of {HOSTS} hosts in {USUAL.minutes} minutes, without labels.")
     return detector
 
 
@@ -148,28 +148,28 @@ def _watch(detector: Detector, today: Traffic, first: int) -> Alert:
         "Together they are one alert" if detector.book.opened == 1 else f"The largest of {detector.book.opened} alerts"
     )
     found, false = int((anomalous & today.attack).sum()), int((anomalous & ~today.attack).sum())
-    say()
-    say("2. Watch the next minutes")
-    say(f"   {len(anomalous)} connections, {found + false} of them anomalous. {alerts}:")
-    say()
-    say(f"   {(iso_time(alert.first_seen) or '')[11:19]}  {alert.severity}  {summary_of(alert)}")
-    say()
+    echo()
+    echo("2. Watch the next minutes")
+    echo(f"   {len(anomalous)} connections, {found + false} of them anomalous. {alerts}:")
+    echo()
+    echo(f"   {(iso_time(alert.first_seen) or '')[11:19]}  {alert.severity}  {summary_of(alert)}")
+    echo()
     others = len(anomalous) - today.attacks
-    say(f"   The simulator hid {today.attacks} connections of a port scan among {others} others.")
-    say(f"   Reported: {found} of the scan, {false or 'none'} of the others.")
+    echo(f"   The simulator hid {today.attacks} connections of a port scan among {others} others.")
+    echo(f"   Reported: {found} of the scan, {false or 'none'} of the others.")
     return alert
 
 
 def _explain(alert: Alert) -> None:
     """Show what makes the alert's example more like an attack than like anything normal."""
-    say()
-    say("3. See why this is an alert")
-    say(f"   It is nearer to a known {alert.label} than to any normal connection. What says so:")
-    say()
-    say(f"   {'attribute':16}{'here':>6}{'nearest normal':>16}{'adds':>8}   meaning")
+    echo()
+    echo("3. See why this is an alert")
+    echo(f"   It is nearer to a known {alert.label} than to any normal connection. What says so:")
+    echo()
+    echo(f"   {'attribute':16}{'here':>6}{'nearest normal':>16}{'adds':>8}   meaning")
     for part in sorted(alert.parts, key=lambda part: -part.contribution)[:SHOWN_ATTRIBUTES]:
         values = f"{_shown(part.value):>6}{_shown(part.normal):>16}{part.contribution:>+8.2f}"
-        say(f"   {part.name:16}{values}   {MEANING.get(part.name, '')}".rstrip())
+        echo(f"   {part.name:16}{values}   {MEANING.get(part.name, '')}".rstrip())
 
 
 def _shown(value: float | str | None) -> str:
@@ -185,29 +185,29 @@ def _answer(detector: Detector, alert: Alert, today: Traffic, later: Traffic) ->
     )  # fmt: skip
     detector.decide(answer)
     detector.take(0, Arrival(today.table[:0], None, 0.0))
-    say()
-    say("4. Answer it")
-    say(f"   Suppose that {alert.entity} is your own inventory scanner. You would type")
-    say(f"     netclust label {alert.id} normal")
+    echo()
+    echo("4. Answer it")
+    echo(f"   Suppose that {alert.entity} is your own inventory scanner. You would type")
+    echo(f"     netclust label {alert.id} normal")
     now = _reported(detector, today)
-    say("   The demo has just applied this answer; nothing was trained again. Reported now:")
-    say(f"   {now} of {today.attacks} connections of the same scan ({before} before the answer),")
-    say(f"   {_reported(detector, later)} of {later.attacks} connections of an SSH password attack, an hour later.")
-    say("   An answer covers what resembles the alert. A scan of another kind would be reported.")
+    echo("   The demo has just applied this answer; nothing was trained again. Reported now:")
+    echo(f"   {now} of {today.attacks} connections of the same scan ({before} before the answer),")
+    echo(f"   {_reported(detector, later)} of {later.attacks} connections of an SSH password attack, an hour later.")
+    echo("   An answer covers what resembles the alert. A scan of another kind would be reported.")
 
 
 def _reported(detector: Detector, traffic: Traffic) -> int:
     """Count the attack's connections that would be reported if the traffic came next; nothing is remembered."""
     batch = detector.model.encoding.encode(traffic.table, detector.linker.labels)
-    return int((detector.linker.judge(batch).anomalous & traffic.attack).sum())
+    return int((detector.linker.score_only(batch).anomalous & traffic.attack).sum())
 
 
 def _next(keep: Path | None, warmup: int) -> None:
-    say()
-    say("Simulated traffic shows how netclust works, not how well. On your own network:")
-    say("   netclust watch FILE.pcap            a capture, a folder of them, a Zeek or EVE log")
-    say("   netclust watch FILE.pcap --console  the same in a browser")
-    say("   sudo netclust watch eth0            an interface")
-    say("   netclust --help                     everything else")
+    echo()
+    echo("Simulated traffic shows how netclust works, not how well. On your own network:")
+    echo("   netclust watch FILE.pcap            a capture, a folder of them, a Zeek or EVE log")
+    echo("   netclust watch FILE.pcap --console  the same in a browser")
+    echo("   sudo netclust watch eth0            an interface")
+    echo("   netclust --help                     everything else")
     if keep is not None:
-        say(f"The simulated traffic is in {keep}: netclust watch {shlex.quote(str(keep))} --warmup {warmup}")
+        echo(f"The simulated traffic is in {keep}: netclust watch {shlex.quote(str(keep))} --warmup {warmup}")

@@ -18,9 +18,9 @@ from netclust.cli.output import (
     check_not_input,
     check_outputs,
     counted,
+    echo,
     note,
     result,
-    say,
     table,
     write_json,
 )
@@ -30,7 +30,7 @@ from netclust.evidence import Evidence
 from netclust.explanation import explain
 from netclust.linker import Linker, LinkerConfig
 from netclust.model import Model
-from netclust.models.looks import TEST_SETS, find_ledger, record_look
+from netclust.models.looks import TEST_SETS, find_ledger, record_test_use
 from netclust.stream.alerts import alerts_of
 from netclust.stream.capture_reader import open_records
 from netclust.verdicts import VERDICTS, VIAS, Verdicts
@@ -76,7 +76,7 @@ def run(
     report_skipped(reader)
     if dropped := linker.labels.dropped.total():
         note(f"the labels of {counted(dropped, 'record')} were left out: too many different ones, or too long")
-    if record_look("detect", reader.sha256, rows=1, draws=1):
+    if record_test_use("detect", reader.sha256, rows=1, draws=1):
         note(f"a look at {TEST_SETS[reader.sha256]}: noted in {find_ledger()}")
     found = alerts_of(linker.clusters())
     if "-" not in (str(output), str(json)):
@@ -133,4 +133,4 @@ def _print(counts: Counter[str], found: list[Any], most: int, output: Path) -> N
         left = f" (of {len(found):,})" if len(found) > most else ""
         shown = [[a.cluster, a.kind, a.records, f"{a.top_score:.2f}"] for a in found[:most]]
         table(f"Alerts{left}: one a cluster, largest first", ["cluster", "taken for", "records", "top score"], shown)
-    say(f"wrote {output}")
+    echo(f"wrote {output}")

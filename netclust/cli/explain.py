@@ -9,16 +9,16 @@ from typing import Any
 import msgspec
 
 from netclust.cli.network import data_of, report_skipped, stream_facts
-from netclust.cli.output import check_folders, check_not_input, note, result, say, write_json
+from netclust.cli.output import check_folders, check_not_input, echo, note, result, write_json
 from netclust.datasets.records import OnError
 from netclust.errors import InputError
 from netclust.explanation import Explanation, explain
 from netclust.linker import Feedback, Linker
 from netclust.model import Model
 from netclust.models.evaluation import Protocol, linker_config
-from netclust.models.looks import TEST_SETS, find_ledger, record_look
+from netclust.models.looks import TEST_SETS, find_ledger, record_test_use
 from netclust.stream.capture_reader import TableReader, open_records
-from netclust.text import printable
+from netclust.text import sanitize
 
 
 def run(
@@ -46,11 +46,11 @@ def run(
     report_skipped(reader)
     if missing := sorted(set(records) - set(found)):
         raise InputError(f"{test}: has {linker.tick} records, the first is 0: there is no record {missing[0]}")
-    if record_look("explain", reader.sha256, rows=len(found), draws=1):
+    if record_test_use("explain", reader.sha256, rows=len(found), draws=1):
         note(f"a look at {TEST_SETS[reader.sha256]}: noted in {find_ledger()}")
     if str(json) != "-":
         for number in dict.fromkeys(records):
-            say(printable_lines(found[number].text(top)))
+            echo(sanitize_lines(found[number].text(top)))
     body: dict[str, Any] = {"explanations": [msgspec.to_builtins(found[number]) for number in dict.fromkeys(records)]}
     body |= stream_facts(model, protocol, feedback, delay, window, partial, mature, reader)
     write_json(json, result(["explain"], body, seed=model.provenance.seed, data=data_of(model, test, reader)))
@@ -74,10 +74,10 @@ def _explanations(linker: Linker, reader: TableReader, wanted: set[int], where: 
     return found
 
 
-def printable_lines(text: str) -> str:
+def sanitize_lines(text: str) -> str:
     """Text of several lines whose words come from outside.
 
-    >>> printable_lines("one\\n  two\\x1b")
+    >>> sanitize_lines("one\\n  two\\x1b")
     'one\\n  two\\\\x1b'
     """
-    return "\n".join(printable(line) for line in text.split("\n"))
+    return "\n".join(sanitize(line) for line in text.split("\n"))

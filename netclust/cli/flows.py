@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.cli.output import check_folders, check_not_input, check_outputs, note, result, say, table, write_json
+from netclust.cli.output import check_folders, check_not_input, check_outputs, echo, note, result, table, write_json
 from netclust.errors import InputError
 from netclust.kernels.flow_layout import RECORD
 from netclust.kernels.tcp import FLAG_NAMES
@@ -295,9 +295,9 @@ class _Summary:
             table("Labels", ["label", "records"], [[name, n] for name, n in self.labels.most_common()])
         other = {name: n for name, n in sorted(counters.items()) if n and name not in ("decoded", "flows")}
         if other:
-            say("also counted: " + ", ".join(f"{name} {n:,}" for name, n in other.items()))
+            echo("also counted: " + ", ".join(f"{name} {n:,}" for name, n in other.items()))
         if output is not None:
-            say(f"wrote {output}")
+            echo(f"wrote {output}")
 
 
 def protocol_name(number: int) -> str:

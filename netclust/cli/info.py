@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from netclust.cli.network import constant_attributes
-from netclust.cli.output import percent, result, say, table, write_json
+from netclust.cli.output import echo, percent, result, table, write_json
 from netclust.container import kind_of
 from netclust.model import Model
 from netclust.models.params import TrainParams
@@ -24,24 +24,24 @@ STRUCTURED = "netclust.structured"
 def run(path: Path, json: Path | None, top: int) -> None:
     """Facts, classes and the strongest weights."""
     if kind_of(path) == CLUSTERING:
-        from netclust.cli.clustering import tell_model
+        from netclust.cli.clustering import describe_model
 
-        tell_model(path, json, top)
+        describe_model(path, json, top)
         return
     if kind_of(path) == COREFERENCE:
-        from netclust.cli.coreference import tell_model as tell_coreference
+        from netclust.cli.coreference import describe_model as describe_coreference
 
-        tell_coreference(path, json)
+        describe_coreference(path, json)
         return
     if kind_of(path) == RANKING:
-        from netclust.cli.ranking import tell_model as tell_ranking
+        from netclust.cli.ranking import describe_model as describe_ranking
 
-        tell_ranking(path, json, top)
+        describe_ranking(path, json, top)
         return
     if kind_of(path) == STRUCTURED:
-        from netclust.cli.structured import tell_model as tell_structured
+        from netclust.cli.structured import describe_model as describe_structured
 
-        tell_structured(path, json, top)
+        describe_structured(path, json, top)
         return
     model = Model.load(path)
     encoding, origin = model.encoding, model.provenance
@@ -88,7 +88,7 @@ def run(path: Path, json: Path | None, top: int) -> None:
         table("Reference set", ["class", "referents"], [[n, k] for n, k in body["reference"].items()])
         if top:
             table("Strongest weights", ["attribute", "weight"], [[n, f"{w:+.3f}"] for n, w in strongest])
-        say(f"{path.stat().st_size:,} bytes")
+        echo(f"{path.stat().st_size:,} bytes")
     write_json(json, result(["info"], body, seed=origin.seed, data={origin.data: origin.sha256}))
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import msgspec
 
-from netclust.cli.output import note, result, say, table, write_json
+from netclust.cli.output import echo, note, result, table, write_json
 from netclust.errors import InputError
 from netclust.stream.daemon.paths import store_path
 from netclust.stream.store import Store
 from netclust.stream.store_rows import LabelRow, SuppressionRow
 from netclust.stream.store_words import Rule, iso, parse_until
-from netclust.text import printable
+from netclust.text import sanitize
 
 PATIENCE = 3.0
 """Seconds that a label waits for a running daemon to say what came of it."""
@@ -74,7 +74,7 @@ def label(
     if str(json) != "-":
         what = f"takes back label {row.target}" if row.target_kind == "undo" else f"{_about(row)} is {row.label}"
         done = f"it counts from record {row.from_tick} on" + (f" ({row.reason})" if row.reason else "")
-        say(f"Label {row.label_seq}: {what}; {done if row.status == 'applied' else when}.")
+        echo(f"Label {row.label_seq}: {what}; {done if row.status == 'applied' else when}.")
         if said == "normal":
             note("this kind of traffic is normal now, whoever does it; for one host: netclust suppress add --source")
     write_json(json, result(["label"], {"label": msgspec.to_builtins(row), "when": when}, seed=None, data={}))
@@ -97,7 +97,7 @@ def _list_labels(limit: int, json: Path | None, folder: Path | None) -> None:
             columns = ["label", "said", "by", "about", "as", "status", "from record", "covered", "why"]
             table("Labels, newest first", columns, [_label_cells(row) for row in found])
         else:
-            say("Nobody has labelled anything.")
+            echo("Nobody has labelled anything.")
     body = {"labels": [msgspec.to_builtins(row) for row in found]}
     write_json(json, result(["label"], body, seed=None, data={}))
 
@@ -123,7 +123,7 @@ def suppress(rule: Rule, until: str, reason: str, by: str | None, json: Path | N
         when = _when(store)
         shown = row.shown(store.clock())
     if str(json) != "-":
-        say(f"{row.id} hides alerts with {printable(_rule(row))} {_until(row)}; {when}.")
+        echo(f"{row.id} hides alerts with {sanitize(_rule(row))} {_until(row)}; {when}.")
         if until.strip() == "":
             note("it never ends: --until 8h would let it")
     write_json(json, result(["suppress", "add"], {"suppression": shown, "when": when}, seed=None, data={}))
@@ -136,7 +136,7 @@ def remove(ident: str, by: str | None, why: str, json: Path | None, folder: Path
         when = _when(store)
         shown = row.shown(store.clock())
     if str(json) != "-":
-        say(f"{row.id} is removed; it has hidden {row.hidden:,}; {when}.")
+        echo(f"{row.id} is removed; it has hidden {row.hidden:,}; {when}.")
     write_json(json, result(["suppress", "remove"], {"suppression": shown, "when": when}, seed=None, data={}))
 
 
@@ -150,7 +150,7 @@ def show_suppressions(everything: bool, json: Path | None, folder: Path | None) 
             columns = ["id", "hides", "until", "by", "hidden", "state", "reason"]
             table("Suppressions", columns, [_cells(row, now) for row in found])
         else:
-            say("No suppressions." if everything else "No suppressions now: --all shows those that are over.")
+            echo("No suppressions." if everything else "No suppressions now: --all shows those that are over.")
     body = {"suppressions": [row.shown(now) for row in found]}
     write_json(json, result(["suppress", "list"], body, seed=None, data={}))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from netclust.cli.output import check_folders, counted, note, say, write
+from netclust.cli.output import check_folders, counted, echo, note, write
 from netclust.cli.structured import Given, evaluate_task, predict_task, train_task
 from netclust.datasets.label_names import LabelChoice
 from netclust.datasets.label_sets import LabelTable, read_labels
@@ -19,7 +19,7 @@ from netclust.datasets.label_writing import WrittenFormat, lines_of
 from netclust.errors import InputError
 from netclust.models.multilabel_task import TASK, describe_labels
 from netclust.models.structured_model import StructuredModel
-from netclust.text import printable
+from netclust.text import sanitize
 
 
 @dataclass(frozen=True)
@@ -50,15 +50,15 @@ def train_labels(
     """Say what the labels are, then as every task does."""
     read = options.reader(file)
 
-    def told() -> Given:
+    def read_counted() -> Given:
         given = read()
         table: LabelTable = given.raw
-        some = ", ".join(map(printable, table.labels[:6])) + (", ..." if len(table.labels) > 6 else "")
+        some = ", ".join(map(sanitize, table.labels[:6])) + (", ..." if len(table.labels) > 6 else "")
         note(f"{counted(len(table.features), 'feature')}, {counted(len(table.labels), 'label')}: {some}")
         note(describe_labels(TASK.settings(**settings), len(table.labels)))
         return given
 
-    train_task(TASK, told, [file], output, settings, C, json, folds=folds)
+    train_task(TASK, read_counted, [file], output, settings, C, json, folds=folds)
 
 
 def predict_labels(file: str, model_file: Path, output: Path, options: TableOptions, json: Path | None) -> None:
@@ -99,4 +99,4 @@ def simulate_labels(kind: str, output: Path, rows: int, seed: int, bias: bool, f
     table = synth1(rows, seed) if kind == "synth1" else synth2(rows, seed, bias)
     write(output, "".join(lines_of(table, written, name=kind)).encode())
     if str(output) != "-":
-        say(f"{counted(rows, 'row')} of {kind} with {len(table.labels)} labels, as {written}: wrote {output}")
+        echo(f"{counted(rows, 'row')} of {kind} with {len(table.labels)} labels, as {written}: wrote {output}")

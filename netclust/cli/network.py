@@ -15,11 +15,11 @@ from netclust.cli.output import (
     check_folders,
     check_not_input,
     check_outputs,
+    echo,
     note,
     percent,
     progress,
     result,
-    say,
     table,
     write_json,
 )
@@ -29,7 +29,7 @@ from netclust.learners.stream import EpochReport
 from netclust.linker import Feedback
 from netclust.model import Model
 from netclust.models.evaluation import Evaluation, Protocol, evaluate_network, linker_config
-from netclust.models.looks import TEST_SETS, find_ledger, record_look
+from netclust.models.looks import TEST_SETS, find_ledger, record_test_use
 from netclust.models.network import taken_for_normal, train_network
 from netclust.models.params import PRESETS, TrainParams, load_params
 from netclust.schema import load_schema
@@ -91,7 +91,7 @@ def train(
     if not to_stdout:
         title = f"Trained on {len(records):,} records in {seconds:.1f} s"
         if chosen.learner == "unlearned" or (chosen.learner == "margin" and not model.provenance.epochs):
-            say(f"{title}: nothing was learned, the weights are the unlearned rule's")
+            echo(f"{title}: nothing was learned, the weights are the unlearned rule's")
         elif chosen.learner == "margin":
             shown = [[e["step"], f"{e['loss']:.4f}"] for e in model.provenance.epochs]
             table(title, ["step", "mean loss"], shown)
@@ -106,12 +106,12 @@ def train(
         if model.calibration is not None:
             c = model.calibration
             known = "" if assume_normal else f", {percent(c.alarms)} with those that link to a known attack"
-            say(
+            echo(
                 f"root {c.root:.4f}: false alarms {percent(c.obtained)} of {c.records:,} held-out normal records{known}"
             )
         if constant := constant_attributes(model):
-            say(f"not scored, because constant in training: {', '.join(constant)}")
-        say(f"wrote {output} ({output.stat().st_size:,} bytes, {len(model.reference)} referents, seed {seed})")
+            echo(f"not scored, because constant in training: {', '.join(constant)}")
+        echo(f"wrote {output} ({output.stat().st_size:,} bytes, {len(model.reference)} referents, seed {seed})")
     body = {
         "model": str(output),
         "records": len(records),
@@ -129,7 +129,7 @@ def print_prices(learned: dict[str, Any]) -> None:
     """What wrong links cost under a learned loss, and how well that tells the measure."""
     rows = [[kind.replace("_", " "), f"{price:.2f}"] for kind, price in learned["prices"].items()]
     table("Prices of wrong links, learned from the measure", ["link", "price"], rows)
-    say(
+    echo(
         f"they tell the measure of {learned['blocks']:,} blocks of records with a mean squared error of "
         f"{learned['mse']:.2f} and a squared correlation of {learned['scc']:.3f}"
     )
@@ -175,7 +175,7 @@ def evaluate(
     load_kernels(reader.schema)  # before the clock starts
     config = linker_config(protocol, feedback, delay, window, mature, whole=not partial)
     evaluation = evaluate_network(model, reader, config, where=test)
-    if record_look("evaluate network", reader.sha256, rows=1, draws=1):
+    if record_test_use("evaluate network", reader.sha256, rows=1, draws=1):
         note(f"a look at {TEST_SETS[reader.sha256]}: noted in {find_ledger()}")
     report_skipped(reader)
     metrics = evaluation.metrics()
@@ -252,7 +252,7 @@ def print_evaluation(evaluation: Evaluation, metrics: dict[str, Any], how: str) 
         ["", *(v.replace("_", " ") for v in VERDICTS)],
         [[name, *(counts[name, v] for v in range(len(VERDICTS)))] for name in names],
     )
-    say(f"{metrics['records_per_second']:,.0f} records a second, from file to verdict")
+    echo(f"{metrics['records_per_second']:,.0f} records a second, from file to verdict")
 
 
 def _decimal(value: float | None) -> str:
@@ -278,7 +278,7 @@ def print_alerts(evaluation: Evaluation, most: int) -> None:
             ]
         )
     left = f" (of {len(found):,})" if len(found) > most else ""
-    say()
+    echo()
     table(
         f"Alerts{left}: one a cluster, largest first",
         ["cluster", "taken for", "records", "first - last record", "top score", "truth, mostly"],

@@ -15,7 +15,7 @@ import msgspec
 from netclust._version import __version__
 from netclust.container import write_bytes
 from netclust.errors import InputError
-from netclust.text import printable
+from netclust.text import sanitize
 
 if TYPE_CHECKING:
     from netclust.learners import IterationReport
@@ -24,7 +24,7 @@ STARTED = time.perf_counter()
 REPORT_SECONDS = 2.0
 
 
-def say(text: str = "") -> None:
+def echo(text: str = "") -> None:
     """A line of output."""
     sys.stdout.write(text + "\n")
 
@@ -54,18 +54,18 @@ def counted(number: int, noun: str) -> str:
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """A table; numbers (and percentages) to the right."""
-    title = printable(title)
-    cells = [[f"{c:,}" if isinstance(c, int) else printable(str(c)) for c in row] for row in rows]
+    title = sanitize(title)
+    cells = [[f"{c:,}" if isinstance(c, int) else sanitize(str(c)) for c in row] for row in rows]
     right = [all(_is_number(row[i]) for row in cells) and bool(cells) for i in range(len(columns))]
     if sys.stdout.isatty():
         _rich_table(title, columns, cells, right)
         return
     widths = [max(len(x) for x in [columns[i], *(row[i] for row in cells)]) for i in range(len(columns))]
-    say(title)
+    echo(title)
     for row in [list(columns), *cells]:
         line = [c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True)]
-        say("  " + "  ".join(line).rstrip())
-    say()
+        echo("  " + "  ".join(line).rstrip())
+    echo()
 
 
 def _is_number(text: str) -> bool:

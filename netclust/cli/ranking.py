@@ -21,11 +21,11 @@ from netclust.cli.output import (
     check_outputs,
     cost,
     counted,
+    echo,
     note,
     percent,
     progress,
     result,
-    say,
     table,
     write,
     write_json,
@@ -33,7 +33,7 @@ from netclust.cli.output import (
 from netclust.datasets.queries import Queries, QueryColumns, read_queries
 from netclust.errors import InputError
 from netclust.model import Provenance
-from netclust.models.looks import find_ledger, record_look
+from netclust.models.looks import find_ledger, record_test_use
 from netclust.models.rank_model import CandidateFeatures, RankModel, examples_of
 from netclust.models.ranking import ChosenRanking, RankSettings, choose_ranking, learn_ranking, measure
 from netclust.ranking_metrics import RankingScores, measure_rankings
@@ -129,10 +129,10 @@ def train_queries(
         "weights": dict(zip(model.names, w.tolist(), strict=True)),
     }
     if str(json) != "-":
-        say(f"{settings.model}: {counted(settings.epochs, 'epoch')} in {duration:.1f} s")
-        say(f"MAP of the training queries: {percent(scores.map)}")
-        say(f"wrote {output}")
-        _say_weights(model)
+        echo(f"{settings.model}: {counted(settings.epochs, 'epoch')} in {duration:.1f} s")
+        echo(f"MAP of the training queries: {percent(scores.map)}")
+        echo(f"wrote {output}")
+        _print_weights(model)
     write_json(json, result(["train", "ranking"], body, seed=seed, data={Path(queries).name: whole.sha256}))
 
 
@@ -159,7 +159,7 @@ def rank_queries(queries: str, model_file: Path, output: Path, options: QueryOpt
     write(output, text.getvalue().encode())
     candidates = sum(map(len, whole.queries))
     if "-" not in (str(output), str(json)):
-        say(f"ranked {counted(candidates, 'candidate')} of {len(whole.queries):,} queries, wrote {output}")
+        echo(f"ranked {counted(candidates, 'candidate')} of {len(whole.queries):,} queries, wrote {output}")
     body: dict[str, Any] = {"queries": len(whole.queries), "candidates": candidates}
     if joint:
         body["clusters"] = sum(len(np.unique(ranked.clusters)) for ranked in found)
@@ -173,7 +173,7 @@ def evaluate_queries(model_file: Path, test: str, options: QueryOptions, json: P
     whole = _labelled(options.read(test, model), test)
     with about(test):
         found = model.rank(whole)
-    if record_look("evaluate ranking", whole.sha256, rows=1, draws=1):  # before anything is shown
+    if record_test_use("evaluate ranking", whole.sha256, rows=1, draws=1):  # before anything is shown
         note(f"a look at a public test set: noted in {find_ledger()}")
     ranked = [
         query.labels[one.order] for query, one in zip(whole.queries, found, strict=True) if query.labels is not None
@@ -182,22 +182,22 @@ def evaluate_queries(model_file: Path, test: str, options: QueryOptions, json: P
     if not scores.queries:
         raise InputError(f"{test}: no query has a right candidate: there is nothing to measure")
     if str(json) != "-":
-        _say_scores(scores, mixed)
+        _print_scores(scores, mixed)
     body = {"scores": scores, "mixed": mixed, "settings": model.settings}
     write_json(
         json, result(["evaluate", "ranking"], body, seed=model.settings.seed, data={Path(test).name: whole.sha256})
     )
 
 
-def tell_model(path: Path, json: Path | None, top: int) -> None:
+def describe_model(path: Path, json: Path | None, top: int) -> None:
     """`netclust info` of a ranker."""
     model = RankModel.load(path)
     settings, origin = model.settings, model.provenance
     if str(json) != "-":
-        say(f"a model that ranks, {settings.model}: C {settings.C:g}, {counted(settings.epochs, 'epoch')}")
-        say(f"trained on {origin.data or '?'}: {counted(origin.records, 'candidate')}")
-        _say_weights(model, top)
-        say(f"{path.stat().st_size:,} bytes")
+        echo(f"a model that ranks, {settings.model}: C {settings.C:g}, {counted(settings.epochs, 'epoch')}")
+        echo(f"trained on {origin.data or '?'}: {counted(origin.records, 'candidate')}")
+        _print_weights(model, top)
+        echo(f"{path.stat().st_size:,} bytes")
     body = {
         "task": "ranking",
         "settings": settings,
@@ -214,7 +214,7 @@ def _labelled(whole: Queries, path: str) -> Queries:
     return whole
 
 
-def _say_scores(scores: RankingScores, mixed: RankingScores) -> None:
+def _print_scores(scores: RankingScores, mixed: RankingScores) -> None:
     rows = [
         [name, one.queries, percent(one.map), percent(one.mrr), percent(one.p1)]
         for name, one in (("with a right candidate", scores), ("and a wrong one", mixed))
@@ -222,10 +222,10 @@ def _say_scores(scores: RankingScores, mixed: RankingScores) -> None:
     ]
     table("Rankings", ["queries", "", "MAP", "MRR", "P@1"], rows)
     if scores.skipped:
-        say(f"not measured, as they have no right candidate: {scores.skipped:,}")
+        echo(f"not measured, as they have no right candidate: {scores.skipped:,}")
 
 
-def _say_weights(model: RankModel, top: int = 12) -> None:
+def _print_weights(model: RankModel, top: int = 12) -> None:
     order = np.argsort(-np.abs(model.w))[:top]
     rows = [[model.names[n], f"{model.w[n]:+.4g}"] for n in order]
     if rows:

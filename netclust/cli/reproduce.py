@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from netclust.cli.network import report_skipped
-from netclust.cli.output import check_folders, note, progress, result, say, table, write_json
+from netclust.cli.output import check_folders, echo, note, progress, result, table, write_json
 from netclust.datasets.records import RecordReader, load_kernels
 from netclust.errors import InputError, MissingExtraError
 from netclust.models.bootstrap import RESAMPLES, Interval
-from netclust.models.looks import TEST_SETS, count_looks, find_ledger, record_look
+from netclust.models.looks import TEST_SETS, count_test_uses, find_ledger, record_test_use
 from netclust.models.params import PRESETS, load_params
 from netclust.models.table41 import UNLEARNED, Paired, Results, Row, TestStream
 from netclust.models.table41_plots import write_plots
@@ -65,7 +65,7 @@ def table41(
             presets=presets,
             on_progress=tick,
         )
-    looks = _looks(results, checksums, draws)  # before anything is shown
+    looks = _record_uses(results, checksums, draws)  # before anything is shown
     rows, paired = results.rows(), results.paired()
     if str(json) != "-":
         for stream in streams:
@@ -128,17 +128,17 @@ def _check_plots(folder: Path | None) -> None:
         raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
 
 
-def _looks(results: Results, checksums: dict[str, str], draws: int) -> dict[str, Any]:
+def _record_uses(results: Results, checksums: dict[str, str], draws: int) -> dict[str, Any]:
     """Note the look at every test set; what the ledger holds then."""
     noted: dict[str, Any] = {}
     for name, sha256 in checksums.items():
         rows = sum(at[0] == name for at in results.entries)
-        done = record_look(COMMAND, sha256, rows=rows, draws=draws)
+        done = record_test_use(COMMAND, sha256, rows=rows, draws=draws)
         if done:
             note(f"a look at {name}: noted in {find_ledger()}")
         noted[name] = {"noted": done, "rows": rows, "draws": draws}
     ledger = find_ledger()
-    runs, total = (0, 0) if ledger is None else count_looks(ledger)
+    runs, total = (0, 0) if ledger is None else count_test_uses(ledger)
     return {"tests": noted, "ledger": None if ledger is None else {"runs": runs, "rows": total}}
 
 
@@ -184,7 +184,7 @@ def _print_paired(name: str, paired: list[Paired]) -> None:
     table(f"{name}: netclust less other rules, the same draws", columns, cells)
     for pair in paired:
         if not pair.same_referents and pair.against == UNLEARNED:
-            say(f"{pair.setting}: the two had different referents, so the difference is not that of learning alone")
+            echo(f"{pair.setting}: the two had different referents, so the difference is not that of learning alone")
 
 
 def _points(interval: Interval) -> str:

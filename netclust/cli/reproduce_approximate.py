@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from netclust.cli.output import check_folders, note, progress, result, say, table, write_json
+from netclust.cli.output import check_folders, echo, note, progress, result, table, write_json
 from netclust.errors import InputError
 from netclust.models.approximate_findings import Finding, findings
 from netclust.models.approximate_inference import Lab, LabSettings, ModelRun, run_lab
@@ -16,8 +16,8 @@ from netclust.models.approximate_plots import write_pictures
 from netclust.models.approximate_published import BASELINE, DEFAULT, OPEN, loss, source
 from netclust.models.inference_quality import DRAWS, Counts, Quality, Timing, quality, summarise, time_searches
 from netclust.models.label_corpora import CORPORA, MADE, Corpus, made_corpora, read_corpora
-from netclust.models.looks import find_ledger, record_look
-from netclust.optional import need
+from netclust.models.looks import find_ledger, record_test_use
+from netclust.optional import require_optional
 
 COMMAND = ["reproduce", "approximate-inference"]
 SIZES = (5, 10, 14, 20, 30, 40, 60, 80)
@@ -38,7 +38,7 @@ def run(
     """Train and measure everything, then show the tables and what they say about the published findings."""
     check_folders(json)
     if plots is not None:
-        need("matplotlib", "drawing pictures", "plot")
+        require_optional("matplotlib", "drawing pictures", "plot")
         if not plots.is_dir():
             raise InputError(f"{plots}: there is no such folder for pictures")
     corpora = _corpora(folder, only, seed)
@@ -51,7 +51,7 @@ def run(
         lab = run_lab(corpora, settings, jobs=jobs, on_progress=tick)
     for corpus in corpora:  # before anything is shown
         rows = sum(len(one.predicted) for (name, _), one in lab.runs.items() if name == corpus.name)
-        if corpus.test_sha256 and record_look(" ".join(COMMAND), corpus.test_sha256, rows=rows, draws=1):
+        if corpus.test_sha256 and record_test_use(" ".join(COMMAND), corpus.test_sha256, rows=rows, draws=1):
             note(f"a look at {corpus.name}'s test rows: noted in {find_ledger()}")
     told = findings(lab)
     if str(json) != "-":
@@ -97,11 +97,11 @@ def _chosen(run: ModelRun) -> dict[str, Any]:
     }
 
 
-def _print(lab: Lab, told: Sequence[Finding], timings: Sequence[Timing], solved: Sequence[Quality]) -> None:
+def _print(lab: Lab, found: Sequence[Finding], timings: Sequence[Timing], solved: Sequence[Quality]) -> None:
     for name in lab.names:
         _print_grid(lab, name)
-    say("± is the standard error over test rows. *: the limit of iterations ended the training.")
-    say()
+    echo("± is the standard error over test rows. *: the limit of iterations ended the training.")
+    echo()
     _print_open(lab)
     _print_rho(lab)
     sizes = sorted({one.labels for one in timings})
@@ -113,11 +113,11 @@ def _print(lab: Lab, told: Sequence[Finding], timings: Sequence[Timing], solved:
     columns = ["networks", "search", "solved to the best", "labellings that are better, mean", "most"]
     if lines:
         table(f"Random networks of {QUALITY_LABELS} labels", columns, lines)
-    for one in told:
-        say(f"{one.number}. {one.statement}: {one.verdict.upper()}")
-        say(f"   rule: {one.rule}")
+    for one in found:
+        echo(f"{one.number}. {one.statement}: {one.verdict.upper()}")
+        echo(f"   rule: {one.rule}")
         for name, why in one.because.items():
-            say(f"   {name}: {'holds' if one.holds[name] else 'does not hold'} ({why})")
+            echo(f"   {name}: {'holds' if one.holds[name] else 'does not hold'} ({why})")
 
 
 def _print_grid(lab: Lab, name: str) -> None:

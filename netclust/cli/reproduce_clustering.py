@@ -12,10 +12,10 @@ from netclust.cli.output import (
     check_folders,
     check_not_input,
     checksum_of,
+    echo,
     note,
     progress,
     result,
-    say,
     table,
     write_json,
 )
@@ -26,7 +26,7 @@ from netclust.models.clustering_plots import write_curve, write_scaling
 from netclust.models.clustering_scaling import EPSILON, C, Point, run_scaling, slope
 from netclust.models.correlation_table import PCC, SVM, SVM_SLACK, Corpus, Table, run_table
 from netclust.models.irrelevant_features import DIMENSIONS, run_curve
-from netclust.models.looks import find_ledger, record_look
+from netclust.models.looks import find_ledger, record_test_use
 
 COMMAND = "reproduce correlation"
 
@@ -61,7 +61,7 @@ def correlation_table(
         found = run_table(corpora, splits, jobs=jobs, on_progress=tick)
     rows = found.rows()
     for name, checksum in data.items():  # before anything is shown
-        if record_look(COMMAND, checksum, rows=len(rows), draws=splits):
+        if record_test_use(COMMAND, checksum, rows=len(rows), draws=splits):
             note(f"a look at {name}: noted in {find_ledger()}")
     if str(json) != "-":
         _print_table(found, [corpus.name for corpus in corpora])
@@ -167,6 +167,6 @@ def _print_scaling(series: dict[str, list[Point]], slopes: dict[str, float]) -> 
     cells = [[name, published.get(name, ""), f"{exponent:.2f}"] for name, exponent in slopes.items()]
     table("Fitted exponents", ["what", "published", "seconds ~ size^p"], cells)
     iterations = [point.iterations for point in series["training, by sets"]]
-    say(f"iterations from the fewest to the most sets: {', '.join(map(str, iterations))} (the bound does not grow)")
+    echo(f"iterations from the fewest to the most sets: {', '.join(map(str, iterations))} (the bound does not grow)")
     spread = np.ptp([point.objective for name, (point, *_) in series.items() if name.startswith("objective")])
-    say(f"objectives of the oracles lie within {spread:.3g}: searches below exact, relaxations above")
+    echo(f"objectives of the oracles lie within {spread:.3g}: searches below exact, relaxations above")

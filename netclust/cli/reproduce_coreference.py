@@ -11,10 +11,10 @@ from netclust.cli.output import (
     check_folders,
     check_outputs,
     checksum_of,
+    echo,
     note,
     progress,
     result,
-    say,
     table,
     write_json,
 )
@@ -33,7 +33,7 @@ from netclust.models.coreference.features import void_templates
 from netclust.models.coreference.litbank import read_split, split_files
 from netclust.models.coreference.report import Claim, Row, claims, rows
 from netclust.models.coreference.trials import Trials
-from netclust.models.looks import find_ledger, record_look
+from netclust.models.looks import find_ledger, record_test_use
 
 COMMAND = ["reproduce", "coreference"]
 
@@ -50,12 +50,12 @@ def run(litbank: Path, state: Path, splits: int, sized: int, jobs: int, plots: P
     checksum = checksum_of(str(litbank / "conll"))
     trials = Trials(state)
     if str(json) != "-":
-        say(f"features: 2^{FEATURES.bits} slots, {FEATURES.distance} mentions back; void templates: {', '.join(void)}")
+        echo(f"features: 2^{FEATURES.bits} slots, {FEATURES.distance} mentions back; void templates: {', '.join(void)}")
     _in_parallel(_tune, [(litbank, state, (model,)) for model in MODELS], jobs, "tuning")
     tasks = [(litbank, state, number, number < sized) for number in range(splits)]
     _in_parallel(_split, tasks, jobs, "splits")
     trials.reload()
-    if record_look(" ".join(COMMAND), checksum, rows=len(rows(trials)), draws=splits):  # before anything is shown
+    if record_test_use(" ".join(COMMAND), checksum, rows=len(rows(trials)), draws=splits):  # before anything is shown
         note(f"a look at LitBank: noted in {find_ledger()}")
     regression = measure_regression(SplitData(litbank, 0))
     found, tested = rows(trials), claims(list(trials))
@@ -63,7 +63,7 @@ def run(litbank: Path, state: Path, splits: int, sized: int, jobs: int, plots: P
         _print(found, tested)
         for one in regression:
             outputs = f"{one.train} to {one.test}, {one.examples:,} outputs"
-            say(f"learned loss, {outputs}: MSE {one.mse:.2f}, SCC {one.scc:.4f}")
+            echo(f"learned loss, {outputs}: MSE {one.mse:.2f}, SCC {one.scc:.4f}")
     if plots is not None:
         from netclust.models.coreference.plots import write_curves, write_sizes
 
@@ -129,8 +129,8 @@ def _print(found: Sequence[Row], tested: Sequence[Claim]) -> None:
             ]
         )
     table("LitBank, gold mentions, test documents", columns, shown)
-    say("published: CoNLL-2012 English, detected mentions; only the order can be compared")
-    say()
+    echo("published: CoNLL-2012 English, detected mentions; only the order can be compared")
+    echo()
     lines = []
     for claim in tested:
         c = claim.comparison

@@ -15,9 +15,9 @@ from netclust.cli.output import check_folders, check_outputs, note, progress, re
 from netclust.datasets.records import RecordReader, load_kernels
 from netclust.errors import InputError
 from netclust.models import label_economy, windows
-from netclust.models.looks import TEST_SETS, count_looks, find_ledger, record_look
+from netclust.models.looks import TEST_SETS, count_test_uses, find_ledger, record_test_use
 from netclust.models.params import load_params
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.schema import load_schema
 from netclust.table import Table, concat_tables
 
@@ -42,13 +42,13 @@ class _Job:
         """Name and checksum of the test set."""
         return list(self.data.items())[-1]
 
-    def tell(
+    def report(
         self, rows: Sequence[Any], columns: Sequence[str], cells: Sequence[Sequence[str]], body: dict[str, Any], *,
         late: str, delay: int, seed: int, draw: Callable[[Path], None],
     ) -> None:  # fmt: skip
         """Note the look at the test set, before anything is shown; then table, picture and JSON."""
         name, sha256 = self.test
-        looks = _look(self.command, name, sha256, len(rows), self.draws)
+        looks = _record_use(self.command, name, sha256, len(rows), self.draws)
         if str(self.json) != "-":
             table(f"{name}, {len(self.stream):,} records: percent, {late} {delay} records late", columns, cells)
         if self.plot is not None:
@@ -75,7 +75,7 @@ def run_windows(train: str, test: str, draws: int, json: Path | None, plot: Path
     ]
     body = {"preset": windows.PRESET, "params": msgspec.to_builtins(params)}
     draw = partial(windows.plot_rows, rows)
-    job.tell(rows, columns, cells, body, late="labels", delay=windows.DELAY, seed=windows.SEED, draw=draw)
+    job.report(rows, columns, cells, body, late="labels", delay=windows.DELAY, seed=windows.SEED, draw=draw)
 
 
 def run_label_economy(
@@ -97,7 +97,9 @@ def run_label_economy(
     ]
     body = {"params": {preset: msgspec.to_builtins(params) for preset, params in presets.items()}}
     draw = partial(label_economy.plot_rows, rows)
-    job.tell(rows, columns, cells, body, late="answers", delay=label_economy.DELAY, seed=label_economy.SEED, draw=draw)
+    job.report(
+        rows, columns, cells, body, late="answers", delay=label_economy.DELAY, seed=label_economy.SEED, draw=draw
+    )
 
 
 def _read(command: str, train: str, test: str, draws: int, json: Path | None, plot: Path | None, schema: str) -> _Job:
@@ -105,7 +107,7 @@ def _read(command: str, train: str, test: str, draws: int, json: Path | None, pl
     check_folders(json, plot)
     check_outputs(json, plot)
     if plot is not None:
-        need("matplotlib", "a picture", "plot")
+        require_optional("matplotlib", "a picture", "plot")
         if plot.suffix.lower() not in (".svg", ".png"):
             raise InputError(f"{plot}: pictures are written as .svg or .png")
     kind = load_schema(schema)
@@ -131,13 +133,13 @@ def _read(command: str, train: str, test: str, draws: int, json: Path | None, pl
     return _Job(command, past, stream, {first: past_sha256, name: sha256}, draws, json, plot)
 
 
-def _look(command: str, name: str, sha256: str, rows: int, draws: int) -> dict[str, Any]:
+def _record_use(command: str, name: str, sha256: str, rows: int, draws: int) -> dict[str, Any]:
     """Note the look at a test set; what the ledger holds then."""
     ledger = find_ledger()
-    noted = record_look(command, sha256, rows=rows, draws=draws)
+    noted = record_test_use(command, sha256, rows=rows, draws=draws)
     if noted:
         note(f"a look at {name}: noted in {ledger}")
-    runs, total = (0, 0) if ledger is None else count_looks(ledger)
+    runs, total = (0, 0) if ledger is None else count_test_uses(ledger)
     return {
         "tests": {name: {"noted": noted, "rows": rows, "draws": draws}},
         "ledger": None if ledger is None else {"runs": runs, "rows": total},

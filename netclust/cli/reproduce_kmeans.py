@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from netclust.cli.output import check_folders, progress, result, say, table, write_json
+from netclust.cli.output import check_folders, echo, progress, result, table, write_json
 from netclust.errors import InputError
 from netclust.models.kmeans_table import NOISES, PUBLISHED, Row, Settings, Table, run_table
 from netclust.models.paired_tests import PairedComparison, compare
@@ -69,8 +69,8 @@ def _print(found: Table, settings: Settings) -> None:
     compared += [[setting, *_ranks(ranks)] for setting, ranks in found.against_spectral.items()]
     columns = ["setting", "Iterative wins", "ties", "loses", "W", "n", "p, one-tailed"]
     table("Iterative against Spectral, test set by test set (these are not independent)", columns, compared)
-    say(NOTE)
-    say(
+    echo(NOTE)
+    echo(
         f"Cut short: {settings.max_iterations} iterations did not reach a gap of {settings.epsilon:g}; "
         "for Pair, the limit of liblinear."
     )

@@ -6,8 +6,8 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 
-from netclust.cli.output import check_folders, note, progress, result, say, table, write_json
-from netclust.models.looks import find_ledger, record_look
+from netclust.cli.output import check_folders, echo, note, progress, result, table, write_json
+from netclust.models.looks import find_ledger, record_test_use
 from netclust.models.paired_tests import PairedComparison
 from netclust.models.wikiqa import MODELS, Model, WikiqaData, WikiqaRow, WikiqaRun, comparisons, rows_of, run_model
 
@@ -30,7 +30,7 @@ def run(folder: Path, seeds: int, epochs: int, jobs: int, json: Path | None) -> 
             tick(done, len(tasks))
     runs.sort(key=lambda one: (list(MODELS).index(one.model), one.seed))
     test = next(checksum for name, checksum in data.sha256.items() if name.startswith("WikiQA-test"))
-    if record_look(" ".join(COMMAND), test, rows=len(MODELS), draws=seeds):  # before anything is shown
+    if record_test_use(" ".join(COMMAND), test, rows=len(MODELS), draws=seeds):  # before anything is shown
         note(f"a look at WikiQA's test questions: noted in {find_ledger()}")
     rows, tested = rows_of(runs), comparisons(runs)
     if str(json) != "-":
@@ -62,8 +62,8 @@ def _print(rows: list[WikiqaRow], tested: dict[str, PairedComparison]) -> None:
             if row.part == part
         ]
         table(f"WikiQA, {part}", columns, shown)
-    say("published: MAP / MRR / P@1; with a tree kernel and explicit semantic analysis among the features")
-    say()
+    echo("published: MAP / MRR / P@1; with a tree kernel and explicit semantic analysis among the features")
+    echo()
     lines = [
         [name, c.n, f"{c.difference:+.2f}", f"{c.interval.low:+.2f} to {c.interval.high:+.2f}", f"{c.t.p:.4f}"]
         for name, c in tested.items()

@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 from types import FrameType
 
-from netclust.cli.output import counted, say
+from netclust.cli.output import counted, echo
 from netclust.errors import InputError
 from netclust.stream.bus.addresses import parse_bus_url
 from netclust.stream.daemon.build import check_config, model_name, state_dir
@@ -22,14 +22,14 @@ def check(path: Path) -> None:
         model = check_config(config)
     except InputError as error:
         raise InputError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
-    say(f"{path}: good")
-    say(f"  sources: {', '.join(f'{s.name} ({s.kind})' for s in config.sources)}")
-    say(f"  sinks:   {', '.join(f'{s.name} ({s.kind})' for s in config.sinks) or 'none but the store'}")
+    echo(f"{path}: good")
+    echo(f"  sources: {', '.join(f'{s.name} ({s.kind})' for s in config.sources)}")
+    echo(f"  sinks:   {', '.join(f'{s.name} ({s.kind})' for s in config.sinks) or 'none but the store'}")
     ship = [f"{what} to {parse_bus_url(url)}" for what, url in _shipped(config.ship).items() if url]
-    say(f"  ship:    {', '.join(ship) or 'nothing'}")
-    say(f"  model:   {model_name(config)}, schema {model.encoding.schema.name}, {len(model.reference):,} references")
-    say(f"  state:   {state_dir(config)}")
-    say(f"  http:    {config.http.listen or 'none'}")
+    echo(f"  ship:    {', '.join(ship) or 'nothing'}")
+    echo(f"  model:   {model_name(config)}, schema {model.encoding.schema.name}, {len(model.reference):,} references")
+    echo(f"  state:   {state_dir(config)}")
+    echo(f"  http:    {config.http.listen or 'none'}")
 
 
 def _shipped(ship: ShipConfig) -> dict[str, str]:
@@ -51,7 +51,7 @@ def obey_signals(daemon: Daemon) -> None:
 
     def on(number: int, frame: FrameType | None) -> None:
         if number == signal.SIGHUP:
-            daemon.reloader.ask()
+            daemon.reloader.request()
         elif number == signal.SIGUSR1:
             daemon.reopen_logs()
         else:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from netclust.cli.label import login_name
-from netclust.cli.output import say, table
+from netclust.cli.output import echo, table
 from netclust.model import Model
 from netclust.stream.daemon.decisions import ROLLBACK
-from netclust.stream.daemon.models import ModelShelf
+from netclust.stream.daemon.models import ModelArchive
 from netclust.stream.daemon.paths import store_path
 from netclust.stream.store import Store
 from netclust.stream.store_words import iso
@@ -21,7 +21,7 @@ def show(folder: Path | None) -> None:
         said = store.meta("daemon")
     used = said.get("model", "") if isinstance(said, dict) else ""
     rows = []
-    for kept in ModelShelf(path.parent).list():
+    for kept in ModelArchive(path.parent).list():
         model = Model.load(kept.path)
         now = "in use" if model.fingerprint == used else ""
         schema = model.encoding.schema.name
@@ -32,11 +32,11 @@ def show(folder: Path | None) -> None:
 def rollback(fingerprint: str, by: str | None, why: str, folder: Path | None) -> None:
     """Ask the daemon to go on with an earlier model."""
     path = store_path(folder)
-    model = ModelShelf(path.parent).load(fingerprint)
+    model = ModelArchive(path.parent).load(fingerprint)
     with Store(path, create=False) as store:
         before = store.meta(ROLLBACK) or {"number": 0}
         asked = {"number": int(before["number"]) + 1, "fingerprint": model.fingerprint, "from_tick": None}
         store.set_meta(ROLLBACK, asked)
         who = by or login_name()
         store.add_audit("model", f"rollback to {model.fingerprint[:12]}", by=who, why=why, result="asked")
-    say(f"asked the daemon to go on with model {model.fingerprint[:12]} ({len(model.reference):,} references)")
+    echo(f"asked the daemon to go on with model {model.fingerprint[:12]} ({len(model.reference):,} references)")

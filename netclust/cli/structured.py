@@ -21,21 +21,21 @@ from netclust.cli.output import (
     check_outputs,
     cost,
     counted,
+    echo,
     note,
     progress,
     result,
-    say,
     table,
     write,
     write_json,
 )
 from netclust.errors import InputError
 from netclust.model import Provenance
-from netclust.models.looks import TEST_SETS, find_ledger, record_look
+from netclust.models.looks import TEST_SETS, find_ledger, record_test_use
 from netclust.models.structured_model import StructuredModel
 from netclust.models.structured_task import ChosenCost, StructuredTask, choose_cost, learn
 
-__all__ = ["Given", "evaluate_task", "predict_task", "tell_model", "train_task"]
+__all__ = ["Given", "describe_model", "evaluate_task", "predict_task", "train_task"]
 
 
 @dataclass(frozen=True)
@@ -114,9 +114,9 @@ def train_task(
     measures = model.evaluate(given.raw)
     if str(json) != "-":
         share = f", within {100 * learned.gap / learned.objective:.2g} % of the best" if learned.objective else ""
-        say(f"{learned.by}: {counted(learned.iterations, 'iteration')} in {duration:.1f} s{share}")
-        _say_measures(f"{counted(len(given.raw), given.noun)} of the training file", measures)
-        say(f"wrote {output}")
+        echo(f"{learned.by}: {counted(learned.iterations, 'iteration')} in {duration:.1f} s{share}")
+        _print_measures(f"{counted(len(given.raw), given.noun)} of the training file", measures)
+        echo(f"wrote {output}")
     if not learned.converged:
         note(f"stopped after {counted(learned.iterations, 'iteration')}, before the stopping rule was met")
     if not learned.w.any():
@@ -154,7 +154,7 @@ def predict_task(
         found = model.predict(given.raw)
     write(output, render(given, found))
     if "-" not in (str(output), str(json)):
-        say(f"{counted(len(given.raw), given.noun)}, wrote {output}")
+        echo(f"{counted(len(given.raw), given.noun)}, wrote {output}")
     body = {"examples": len(given.raw), "settings": model.settings}
     write_json(json, result(["predict", model.task.name], body, seed=None, data=given.data))
 
@@ -168,15 +168,15 @@ def evaluate_task(model: StructuredModel, read: Callable[[], Given], inputs: Seq
         note("the model was trained on this very file: these numbers say nothing about new examples")
     with about(given.path):
         measures = model.evaluate(given.raw)
-    if record_look(f"evaluate {model.task.name}", checksum, rows=1, draws=1):  # before anything is shown
+    if record_test_use(f"evaluate {model.task.name}", checksum, rows=1, draws=1):  # before anything is shown
         note(f"a look at {TEST_SETS[checksum]}: noted in {find_ledger()}")
     if str(json) != "-":
-        _say_measures(counted(len(given.raw), given.noun), measures)
+        _print_measures(counted(len(given.raw), given.noun), measures)
     body = {"examples": len(given.raw), "measures": measures, "settings": model.settings}
     write_json(json, result(["evaluate", model.task.name], body, seed=model.settings.seed, data=given.data))
 
 
-def tell_model(path: Path, json: Path | None, top: int) -> None:
+def describe_model(path: Path, json: Path | None, top: int) -> None:
     """`netclust info` of such a model."""
     model = StructuredModel.load(path)
     settings, origin, names = model.settings, model.provenance, model.names
@@ -195,7 +195,7 @@ def tell_model(path: Path, json: Path | None, top: int) -> None:
         strongest = np.argsort(-np.abs(model.w), kind="stable")[:top]
         if top:
             table("Strongest weights", ["of", "weight"], [[names[n], f"{model.w[n]:+.4g}"] for n in strongest])
-        say(f"{path.stat().st_size:,} bytes")
+        echo(f"{path.stat().st_size:,} bytes")
     body = {
         "task": model.task.name,
         "settings": settings,
@@ -206,5 +206,5 @@ def tell_model(path: Path, json: Path | None, top: int) -> None:
     write_json(json, result(["info"], body, seed=origin.seed, data={origin.data: origin.sha256}))
 
 
-def _say_measures(title: str, measures: Mapping[str, float]) -> None:
+def _print_measures(title: str, measures: Mapping[str, float]) -> None:
     table(title, ["measure", ""], [[name, f"{value:.2f}"] for name, value in measures.items()])

@@ -16,9 +16,9 @@ from netclust.cli.output import (
     check_outputs,
     checksum_of,
     counted,
+    echo,
     note,
     result,
-    say,
     table,
     write,
     write_json,
@@ -58,7 +58,7 @@ def profile(source: str, output: Path, model_file: Path | None, window: int, lea
         found, schema = profile_clusters(linker, least=least), model.encoding.schema.name
     write(output, encode_profiles(found, schema))
     if "-" not in (str(output), str(json)):
-        say(f"{counted(len(found), 'cluster')} of {least} records or more, wrote {output}")
+        echo(f"{counted(len(found), 'cluster')} of {least} records or more, wrote {output}")
     write_json(json, result(["profile"], {"clusters": len(found), "schema": schema}, seed=None, data={}))
 
 
@@ -94,7 +94,9 @@ def track_clusters(
         _show(before, after, found)
     carried = _carry(before, after, found, old, Path(new)) if carry else []
     if carry and str(json) != "-":
-        say(f"{counted(len(carried), 'label')} of attacks carried over: netclust label --list shows what comes of them")
+        echo(
+            f"{counted(len(carried), 'label')} of attacks carried over: netclust label --list shows what comes of them"
+        )
     body = {
         "carried": carried,
         "old": len(before),
@@ -200,4 +202,4 @@ def _show(before: list[ClusterProfile], after: list[ClusterProfile], found: list
     title = f"{counted(len(found), 'cluster')} found again"
     more = f" (the first {SHOWN} shown)" if len(found) > SHOWN else ""
     table(f"{title}{more}", ["cluster", "was", "label then", "records then", "now", "score"], rows)
-    say(f"{counted(len(after) - len(found), 'cluster')} not seen before, {len(before) - len(found):,} not seen again")
+    echo(f"{counted(len(after) - len(found), 'cluster')} not seen before, {len(before) - len(found):,} not seen again")

@@ -11,7 +11,7 @@ import typer
 
 from netclust._version import __version__
 from netclust.cli.network import report_skipped
-from netclust.cli.output import check_folders, check_not_input, note, percent, result, say, table, write_json
+from netclust.cli.output import check_folders, check_not_input, echo, note, percent, result, table, write_json
 from netclust.container import write_bytes
 from netclust.datasets.records import OnError, RecordReader
 from netclust.errors import InputError
@@ -21,7 +21,7 @@ from netclust.models.params import TrainParams, load_params
 from netclust.models.tuning import OBJECTIVES, SEARCH_RATE, STARTS, Trial, Tuning, params_toml, parse_budget, tune
 from netclust.schema import load_schema
 from netclust.table import concat_tables
-from netclust.text import printable
+from netclust.text import sanitize
 
 INTERRUPTED = 130
 
@@ -59,7 +59,7 @@ def network(
     write_bytes(output, (header + params_toml(found.best.params)).encode())
     if str(json) != "-":
         _print(found, use, ended)
-        say(f"wrote {output}: netclust train network {printable(file)} --params {output} -o MODEL")
+        echo(f"wrote {output}: netclust train network {sanitize(file)} --params {output} -o MODEL")
     body = _body(output, records_count=len(records), found=found, use=use, budget=seconds)
     body |= {"jobs": jobs, "draws": draws, "fixed": list(fix), "skipped": dict(reader.skipped)}
     write_json(json, result(["tune", "network"], body, seed=SEED, data={Path(file).name: reader.sha256}))
@@ -89,13 +89,13 @@ class _Progress:
         value = msgspec.to_builtins(getattr(trial.params, trial.step, ""))
         what = f"{trial.step} {'none' if value is None else value}" if trial.step != "start" else "start"
         if trial.error is not None:
-            note(f"{self.count:4d}  {printable(what)}: cannot be measured: {printable(trial.error)}")
+            note(f"{self.count:4d}  {sanitize(what)}: cannot be measured: {sanitize(trial.error)}")
             return
         o, mean = self.objective, trial.mean
         last = o.decision if trial.step == "false_alarm_rate" else o.second
         shown = f"{_words(o.first)} {mean[o.first]:.4f}, {_words(last)} {percent(mean[last])}"
         kept = "kept" if trial.kept else "no"
-        note(f"{self.count:4d}  {shown}, {trial.seconds:.1f} s  {kept:4s}  {printable(what)}")
+        note(f"{self.count:4d}  {shown}, {trial.seconds:.1f} s  {kept:4s}  {sanitize(what)}")
 
 
 def _words(name: str) -> str:
@@ -122,7 +122,7 @@ def _header(file: str, sha256: str, records: int, found: Tuning, use: Use, budge
     ]
     lines = [
         f"Chosen by netclust {__version__}: tune network, use {use}, learner {found.best.params.learner}",
-        f"data: {printable(Path(file).name)}, {records} records, sha256 {sha256}",
+        f"data: {sanitize(Path(file).name)}, {records} records, sha256 {sha256}",
         f"folds: {len(found.folds)} with hidden attack types, {draws} reference sets each, seed {SEED}",
         f"budget: {budget}, used {found.seconds:.0f} s for {len(found.trials)} candidates; {ended}",
         f"reached, mean over folds, at false-alarm rate {SEARCH_RATE} as in the search: {measures[0]}",

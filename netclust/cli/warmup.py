@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from netclust.cli.output import result, say, write_json
+from netclust.cli.output import echo, result, write_json
 
 if TYPE_CHECKING:
     from netclust.model import Model
@@ -43,7 +43,7 @@ def run(json: Path | None) -> None:
     seconds = time.perf_counter() - start
     kept = f"kept in {CACHE_FOLDER}" if CACHE_FOLDER else "but not kept: no writable folder, set NUMBA_CACHE_DIR"
     if str(json) != "-":
-        say(f"kernels ready in {seconds:.1f} s, {kept}")
+        echo(f"kernels ready in {seconds:.1f} s, {kept}")
     body = {"seconds": seconds, "cache": str(CACHE_FOLDER) if CACHE_FOLDER else None}
     write_json(json, result(["warmup"], body, seed=None, data={}))
 

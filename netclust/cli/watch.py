@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from netclust.cli.output import counted, note, say
+from netclust.cli.output import counted, echo, note
 from netclust.cli.run import obey_signals
 from netclust.datasets.opening import STDIN, peek_bytes
 from netclust.errors import InputError
@@ -135,7 +135,7 @@ def run(config: Config, seconds: float | None, keep: bool, console: bool = False
         obey_signals(daemon)
         daemon.open()
         if console:
-            say(f"console: {daemon.address}/#token={read_token(config)}  (Ctrl-C ends it)")
+            echo(f"console: {daemon.address}/#token={read_token(config)}  (Ctrl-C ends it)")
             sys.stdout.flush()
         if timer is not None:
             timer.daemon = True
@@ -155,9 +155,9 @@ def run(config: Config, seconds: float | None, keep: bool, console: bool = False
 
 def refuse_garbage(daemon: Daemon) -> None:
     """A file in which there is no record at all is not what it was taken for."""
-    (lane,) = daemon.inbox.lanes
-    source = lane.source
-    if source.counters["records"] or source.sheds or not lane.ended or daemon.config.sources[0].follow:
+    (queue,) = daemon.inbox.queues
+    source = queue.source
+    if source.counters["records"] or source.sheds or not queue.ended or daemon.config.sources[0].follow:
         return
     config = daemon.config.sources[0]
     lines: list[str] = getattr(source, "first_skipped", [])
@@ -176,9 +176,9 @@ def sum_up(daemon: Daemon) -> None:
     counters = detector.book.counters
     opened = sum(n for by_severity in counters.opened.values() for n in by_severity.values())
     alerts = counted(opened, "alert")
-    say(f"{counted(detector.linker.tick, 'record')}, {counters.records:,} anomalous, {alerts}")
-    for lane in daemon.inbox.lanes:
-        passed = {name: n for name, n in lane.source.counters.items() if n and name in _TELLING}
+    echo(f"{counted(detector.linker.tick, 'record')}, {counters.records:,} anomalous, {alerts}")
+    for queue in daemon.inbox.queues:
+        passed = {name: n for name, n in queue.source.counters.items() if n and name in _REPORTED_COUNTERS}
         if passed:
             note("passed over: " + ", ".join(f"{n:,} ({name})" for name, n in sorted(passed.items())))
     held = detector.counters["not_told_in_warmup"]
@@ -188,7 +188,15 @@ def sum_up(daemon: Daemon) -> None:
         note("there were too few records to learn the site from: expect false alarms among these alerts")
 
 
-_TELLING = ("kernel_drops", "long_line", "half_line", "columns", "not_a_number", "lost_position", "truncated_file")
+_REPORTED_COUNTERS = (
+    "kernel_drops",
+    "long_line",
+    "half_line",
+    "columns",
+    "not_a_number",
+    "lost_position",
+    "truncated_file",
+)
 
 
 def temporary_state() -> str:

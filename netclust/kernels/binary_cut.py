@@ -19,7 +19,7 @@ TINY = 1e-12
 
 
 @inner
-def _settle(theta: Any, pair: Any, y: Any, alone: Any) -> Any:
+def _fix_labels(theta: Any, pair: Any, y: Any, alone: Any) -> Any:
     """Labels that no choice of the others can change get it, again and again; the others are -1, and counted.
 
     `alone` is left as the potentials of what is open, given what is settled.
@@ -112,7 +112,7 @@ def cut_labels(theta: Any, pair: Any, labels: Any, bound: Any) -> None:
     work = np.empty((4, 2 * count + 2), np.int64)
     alone, open_ = np.empty(count), np.empty(count, np.int64)
     for i in range(n):
-        left = _settle(theta[i], pair, labels[i], alone)
+        left = _fix_labels(theta[i], pair, labels[i], alone)
         bound[i], k = 0.0, 0
         for u in range(count):
             if labels[i, u] < 0.0:

@@ -136,15 +136,15 @@ class Boxes(NamedTuple):
 
 
 @borrowing(inlined)
-def leaf_boxes(ix: Any) -> Any:
+def leaf_boxes(index: Any) -> Any:
     """The boxes of leaves, node by node."""
-    return Boxes(ix.span, ix.mask, ix.least, ix.oldest, ix.exact)
+    return Boxes(index.span, index.mask, index.least, index.oldest, index.exact)
 
 
 @borrowing(inlined)
-def node_boxes(ix: Any) -> Any:
+def node_boxes(index: Any) -> Any:
     """The boxes of nodes, side by side."""
-    return Boxes(ix.root_span, ix.root_mask, ix.root_least, ix.root_oldest, ix.root_exact)
+    return Boxes(index.root_span, index.root_mask, index.root_least, index.root_oldest, index.root_exact)
 
 
 @borrowing(inlined)
@@ -187,12 +187,12 @@ def prepare(query: Any, steps: Any, x: Any, codes: Any, start: Any, matches: Any
 
 
 @borrowing(inlined)
-def ceiling_of(ix: Any, query: Any, scorer: Any, x: Any) -> Any:
+def ceiling_of(index: Any, query: Any, scorer: Any, x: Any) -> Any:
     """What a member that lacks nothing scores; where distance adds, it lies as far as any member does."""
     ceiling = query.ceiling[0]
     for f in range(len(x)):
         if scorer.slope[f] > 0:
-            away = max(abs(x[f] - ix.reach[0, f]), abs(x[f] - ix.reach[1, f]))
+            away = max(abs(x[f] - index.reach[0, f]), abs(x[f] - index.reach[1, f]))
             ceiling += 1.00001 * scorer.slope[f] * min(away, scorer.far[f])
     return ceiling
 

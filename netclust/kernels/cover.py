@@ -37,7 +37,7 @@ def make_room(rows: int, numbers: int, codes: int) -> Room:
 
 
 @borrowing(kernel)
-def cover(
+def draw_cover(
     num: Any, code: Any, num_columns: Any, code_columns: Any, first: Any, chance: Any, room: Any, out: Any
 ) -> None:
     """Fill `out` with rows of num, code (given as columns as well), the first one `first`, none of them twice.

@@ -59,7 +59,7 @@ def first_weight(policy: Any, number: Any, score: Any) -> Any:
 
 
 @borrowing(inner)
-def holds(store: Any, clusters: Any, cluster: Any, slot: Any) -> Any:
+def kept_of_cluster(store: Any, clusters: Any, cluster: Any, slot: Any) -> Any:
     """How many of a cluster are kept; of one whose summary was given up nobody counts: 1."""
     return store.held[slot] if clusters.ident[slot] == cluster else np.int64(1)
 
@@ -72,7 +72,7 @@ def place_to_give_up(store: Any, clusters: Any, number: Any) -> Any:
     at = most = np.int64(-1)
     for k in range(min(room, DRAWS)):
         place = np.int64(k) if room <= DRAWS else np.int64(draw(number, k + 1) % np.uint64(room))
-        many = holds(store, clusters, member.cluster[place], member.slot[place])
+        many = kept_of_cluster(store, clusters, member.cluster[place], member.slot[place])
         if many < most:
             continue
         if many == most:
@@ -93,7 +93,7 @@ def retain(store: Any, win: Any, at: Any, number: Any, clusters: Any) -> None:
     if to < len(member.label):
         store.size[0] = to + 1
     else:
-        own = holds(store, clusters, cluster, slot)
+        own = kept_of_cluster(store, clusters, cluster, slot)
         to, most = place_to_give_up(store, clusters, number)
         if own > most or (own == most and store.weight[at] < store.priority[to]):
             return

@@ -26,7 +26,7 @@ from netclust.kernels.boxes import (
     Steps,
     prepare,
 )
-from netclust.kernels.grouping import fill_row, hold, let_go
+from netclust.kernels.grouping import fill_row, insert, remove
 from netclust.kernels.jit import borrowing, inlined, inner, kernel
 from netclust.kernels.keep import MEDOID, best_kept, first_weight, retain
 from netclust.kernels.score import best_two, score_referents
@@ -106,7 +106,7 @@ class Clusters(NamedTuple):
     used: NDArray[np.uint8]
 
 
-class Hunt(NamedTuple):
+class SearchScratch(NamedTuple):
     """What searching by bounds needs besides the groups: how values are cut into steps, and room for a record."""
 
     steps: Steps
@@ -171,61 +171,69 @@ def side_of(label: Any, is_normal: Any) -> Any:
 
 
 @borrowing(inner)
-def regroup(ix: Any, win: Any, cursor: Any, number: Any, hunt: Any, scorer: Any) -> None:
+def regroup(window_index: Any, win: Any, cursor: Any, number: Any, scratch: Any, scorer: Any) -> None:
     """Hold a member of the window in the index as the side that it is on now."""
-    slot = number % len(ix.where)
+    slot = number % len(window_index.where)
     at = cursor[END] - (cursor[PUSHED] - number)
     side = win.side[at]
-    if number >= ix.tally[NEXT] or side == ix.held[slot] or ix.tally[LOST] > 0:
+    if number >= window_index.tally[NEXT] or side == window_index.held[slot] or window_index.tally[LOST] > 0:
         return
-    if ix.held[slot]:
-        let_go(ix, number)
+    if window_index.held[slot]:
+        remove(window_index, number)
     if side != WITHHELD:
-        fill_row(ix, slot, win, at)
-        hold(ix, side - 1, number, scorer, hunt.steps, hunt.query, hunt.matches)
+        fill_row(window_index, slot, win, at)
+        insert(window_index, side - 1, number, scorer, scratch.steps, scratch.query, scratch.matches)
 
 
 @borrowing(inlined)
-def admit(ix: Any, win: Any, cursor: Any, conf: Any, hunt: Any, scorer: Any) -> None:
+def make_eligible(window_index: Any, win: Any, cursor: Any, conf: Any, scratch: Any, scorer: Any) -> None:
     """Hold the members that the gap no longer keeps from being linked to."""
-    ix.tally[NEXT] = max(ix.tally[NEXT], cursor[PUSHED] - (cursor[END] - cursor[START]))
-    while ix.tally[NEXT] < cursor[PUSHED] - conf.gap:
-        ix.tally[NEXT] += 1
-        regroup(ix, win, cursor, ix.tally[NEXT] - 1, hunt, scorer)
+    window_index.tally[NEXT] = max(window_index.tally[NEXT], cursor[PUSHED] - (cursor[END] - cursor[START]))
+    while window_index.tally[NEXT] < cursor[PUSHED] - conf.gap:
+        window_index.tally[NEXT] += 1
+        regroup(window_index, win, cursor, window_index.tally[NEXT] - 1, scratch, scorer)
 
 
 @borrowing(kernel)
-def regroup_window(ix: Any, win: Any, cursor: Any, hunt: Any, scorer: Any) -> None:
+def regroup_window(window_index: Any, win: Any, cursor: Any, scratch: Any, scorer: Any) -> None:
     """Hold all members of a window as what they are now: labels have changed from outside."""
-    for number in range(cursor[PUSHED] - (cursor[END] - cursor[START]), ix.tally[NEXT]):
-        regroup(ix, win, cursor, number, hunt, scorer)
+    for number in range(cursor[PUSHED] - (cursor[END] - cursor[START]), window_index.tally[NEXT]):
+        regroup(window_index, win, cursor, number, scratch, scorer)
 
 
 @borrowing(kernel)
-def regroup_references(ix: Any, refs: Any, hunt: Any, scorer: Any) -> None:
+def regroup_references(reference_index: Any, refs: Any, scratch: Any, scorer: Any) -> None:
     """Hold all references as what they are now."""
     for number in range(len(refs.label)):
-        if refs.side[number] == ix.held[number]:
+        if refs.side[number] == reference_index.held[number]:
             continue
-        if ix.held[number]:
-            let_go(ix, number)
-        if refs.side[number] == WITHHELD or ix.tally[LOST] > 0:
+        if reference_index.held[number]:
+            remove(reference_index, number)
+        if refs.side[number] == WITHHELD or reference_index.tally[LOST] > 0:
             continue
-        fill_row(ix, number, refs, number)
-        hold(ix, refs.side[number] - 1, np.int64(number), scorer, hunt.steps, hunt.query, hunt.matches)
+        fill_row(reference_index, number, refs, number)
+        insert(
+            reference_index,
+            refs.side[number] - 1,
+            np.int64(number),
+            scorer,
+            scratch.steps,
+            scratch.query,
+            scratch.matches,
+        )
 
 
 @borrowing(inlined)
-def by_bounds(ix: Any, how: Any, keep: Any) -> Any:
+def by_bounds(index: Any, how: Any, keep: Any) -> Any:
     """Whether to search by bounds: the index holds all members, and lately that has cost less than scoring them all."""
-    if how == FULL or ix.tally[LOST] > 0:
+    if how == FULL or index.tally[LOST] > 0:
         return False
     if how == PRUNED or not keep:
         return True
-    if ix.tally[SCANS] > 0:
-        ix.tally[SCANS] -= 1
+    if index.tally[SCANS] > 0:
+        index.tally[SCANS] -= 1
         return False
-    tally = ix.tally
+    tally = index.tally
     if tally[SEARCHED] % LOOK == 0:
         # In referents that a scan would score in the time: a search, a bound, and a member scored by itself.
         cost = 1500 * tally[SEARCHED] + 8 * tally[BOUNDED] + 37 * tally[SCORED]
@@ -238,7 +246,7 @@ def by_bounds(ix: Any, how: Any, keep: Any) -> Any:
 
 
 @borrowing(inner)
-def reveal(win: Any, cursor: Any, conf: Any, is_normal: Any, ix: Any, hunt: Any, scorer: Any) -> None:
+def reveal(win: Any, cursor: Any, conf: Any, is_normal: Any, window_index: Any, scratch: Any, scorer: Any) -> None:
     """True labels that have waited for their delay come into force (visible to record j if j - i > delay)."""
     cursor[REVEALED] = max(cursor[REVEALED], cursor[PUSHED] - (cursor[END] - cursor[START]))
     while cursor[REVEALED] < cursor[PUSHED] - conf.delay:
@@ -252,14 +260,22 @@ def reveal(win: Any, cursor: Any, conf: Any, is_normal: Any, ix: Any, hunt: Any,
         if win.trusted[at]:
             win.trusted[at] = 0
             cursor[TRUSTED] -= 1
-        if hunt is not None:
+        if scratch is not None:
             if conf.search != FULL:
-                regroup(ix, win, cursor, cursor[REVEALED] - 1, hunt, scorer)
+                regroup(window_index, win, cursor, cursor[REVEALED] - 1, scratch, scorer)
 
 
 @borrowing(inner)
 def mature(
-    win: Any, clusters: Any, cursor: Any, conf: Any, is_normal: Any, now: Any, ix: Any, hunt: Any, scorer: Any
+    win: Any,
+    clusters: Any,
+    cursor: Any,
+    conf: Any,
+    is_normal: Any,
+    now: Any,
+    window_index: Any,
+    scratch: Any,
+    scorer: Any,
 ) -> None:
     """Members that drew no alarm for a stretch of traffic time become trusted normal, up to a share of the window.
 
@@ -278,9 +294,9 @@ def mature(
                 win.trusted[at] = 1
                 cursor[TRUSTED] += 1
                 cursor[MATURED_TOTAL] += 1
-                if hunt is not None:
+                if scratch is not None:
                     if conf.search != FULL:
-                        regroup(ix, win, cursor, cursor[MATURED], hunt, scorer)
+                        regroup(window_index, win, cursor, cursor[MATURED], scratch, scorer)
         cursor[MATURED] += 1
 
 
@@ -358,10 +374,10 @@ def link_records(
     records: Any,
     scorer: Any,
     refs: Any,
-    rx: Any,
+    reference_index: Any,
     win: Any,
-    ix: Any,
-    hunt: Any,
+    window_index: Any,
+    scratch: Any,
     store: Any,
     clusters: Any,
     cursor: Any,
@@ -387,12 +403,12 @@ def link_records(
         x = records.num[i]
         time = records.time[i]
         if conf.keep and conf.delay >= 0:
-            reveal(win, cursor, conf, is_normal, ix, hunt, scorer)
+            reveal(win, cursor, conf, is_normal, window_index, scratch, scorer)
         if conf.keep and conf.mature_after >= 0 and time >= 0:
-            mature(win, clusters, cursor, conf, is_normal, time, ix, hunt, scorer)
-        if hunt is not None:  # else what is for groups is not even compiled
+            mature(win, clusters, cursor, conf, is_normal, time, window_index, scratch, scorer)
+        if scratch is not None:  # else what is for groups is not even compiled
             if conf.search != FULL:
-                admit(ix, win, cursor, conf, hunt, scorer)
+                make_eligible(window_index, win, cursor, conf, scratch, scorer)
         start = scorer.base
         unary = scorer.base - scorer.base  # a float32 zero
         codes = records.code[i]
@@ -405,12 +421,12 @@ def link_records(
         normal_hint = other_hint = nowhere
         normal, normal_at, other, other_at = never, nowhere, never, nowhere
         scan = True
-        if hunt is not None:
-            prepare(hunt.query, hunt.steps, x, codes, start, matches)
-            if by_bounds(rx, conf.search_references, conf.keep):
-                query = hunt.query
+        if scratch is not None:
+            prepare(scratch.query, scratch.steps, x, codes, start, matches)
+            if by_bounds(reference_index, conf.search_references, conf.keep):
+                query = scratch.query
                 query.best[:], query.number[:] = never, nowhere
-                search(rx, x, codes, start, matches, scorer, hunt.steps, query)
+                search(reference_index, x, codes, start, matches, scorer, scratch.steps, query)
                 normal, normal_at, other, other_at = query.best[0], query.number[0], query.best[1], query.number[1]
                 scan = False
         if scan:
@@ -428,11 +444,11 @@ def link_records(
         if hi > lo and (not conf.whole or cursor[PUSHED] >= kept):
             n_best, n_at, o_best, o_at = never, nowhere, never, nowhere
             scan = True
-            if hunt is not None:
-                if by_bounds(ix, conf.search, conf.keep):
-                    query = hunt.query
+            if scratch is not None:
+                if by_bounds(window_index, conf.search, conf.keep):
+                    query = scratch.query
                     query.best[0], query.best[1], query.number[:] = normal, other, nowhere
-                    search(ix, x, codes, start, matches, scorer, hunt.steps, query)
+                    search(window_index, x, codes, start, matches, scorer, scratch.steps, query)
                     n_best, n_at = query.best[0], query.number[0] + cursor[END] - cursor[PUSHED]
                     o_best, o_at = query.best[1], query.number[1] + cursor[END] - cursor[PUSHED]
                     normal_hint, other_hint = query.hint[0], query.hint[1]
@@ -539,17 +555,21 @@ def link_records(
         win.seq[end] = records.seq[i]
         if R > 0:
             store.weight[end] = first_weight(conf.policy, cursor[PUSHED], score)
-        if hunt is not None:
+        if scratch is not None:
             if conf.search != FULL:
-                ix.hint[0, cursor[PUSHED] % len(ix.where)] = normal_hint
-                ix.hint[1, cursor[PUSHED] % len(ix.where)] = other_hint
+                window_index.hint[0, cursor[PUSHED] % len(window_index.where)] = normal_hint
+                window_index.hint[1, cursor[PUSHED] % len(window_index.where)] = other_hint
         cursor[END] = end + 1
         cursor[PUSHED] += 1
         if cursor[END] - cursor[START] > kept:
             oldest = cursor[PUSHED] - (cursor[END] - cursor[START])
-            if hunt is not None:
-                if conf.search != FULL and ix.tally[LOST] == 0 and ix.held[oldest % len(ix.where)]:
-                    let_go(ix, oldest)
+            if scratch is not None:
+                if (
+                    conf.search != FULL
+                    and window_index.tally[LOST] == 0
+                    and window_index.held[oldest % len(window_index.where)]
+                ):
+                    remove(window_index, oldest)
             if win.trusted[cursor[START]]:
                 cursor[TRUSTED] -= 1
             if R > 0 and win.side[cursor[START]] != WITHHELD:

@@ -70,37 +70,44 @@ def kept(places: Any, lacks: Any, begin: Any, end: Any, limit: Any) -> Any:
 
 
 @borrowing(inner)
-def search(ix: Any, x: Any, codes: Any, start: Any, matches: Any, scorer: Any, steps: Any, query: Any) -> None:
+def search(index: Any, x: Any, codes: Any, start: Any, matches: Any, scorer: Any, steps: Any, query: Any) -> None:
     """Find the best member of either side, if it beats the best so far: `query` has that, and has the answer.
 
     `number` of the best so far is -1, so that members win no ties; afterwards it is the member's, if one has won.
     """
     # By names of their own: to take an array out of a tuple counts a reference each time.
-    boxes, leaves = node_boxes(ix), leaf_boxes(ix)
-    lacks, leaf_lacks, mine, todo, tally = ix.lacks, ix.leaf_lacks, ix.member_lacks, ix.todo, ix.tally
-    node_at, leaf_at, widths, sizes, numbers, members = ix.root_node, ix.leaf, ix.width, ix.size, ix.number, ix.member
-    rows, slots, wide = ix.row, len(ix.where), ix.row.shape[1]
-    later_place, later_lack, four, scores = ix.later_place, ix.later_lack, ix.four, ix.scores
-    picked_place, picked_number, picked_lack = ix.picked_place, ix.picked_number, ix.picked_lack
+    boxes, leaves = node_boxes(index), leaf_boxes(index)
+    lacks, leaf_lacks, mine, todo, tally = index.lacks, index.leaf_lacks, index.member_lacks, index.todo, index.tally
+    node_at, leaf_at, widths, sizes, numbers, members = (
+        index.root_node,
+        index.leaf,
+        index.width,
+        index.size,
+        index.number,
+        index.member,
+    )
+    rows, slots, wide = index.row, len(index.where), index.row.shape[1]
+    later_place, later_lack, four, scores = index.later_place, index.later_lack, index.four, index.scores
+    picked_place, picked_number, picked_lack = index.picked_place, index.picked_number, index.picked_lack
     number_at, room = numbers.reshape(numbers.size), numbers.shape[1]
     step, price, byte, bit, cap = query.step, query.price, query.byte, query.bit, steps.cap
     slope, far = scorer.slope, scorer.far
     exact, mask, oldest = boxes.exact, boxes.mask, boxes.oldest
     leaf_exact, leaf_mask, leaf_oldest = leaves.exact, leaves.mask, leaves.oldest
     best_of, number_of, hint_of = query.best, query.number, query.hint
-    hints, sides, nodes_of, stride = ix.hint, ix.side, ix.node, leaves.exact.shape[2]
+    hints, sides, nodes_of, stride = index.hint, index.side, index.node, leaves.exact.shape[2]
     bytes_of_part = members.shape[2] * WIDE
     soon: Any = min(1 + len(price) + AT_ONCE, members.shape[2]) * WIDE  # bytes of it that are looked at first
     ahead = tally[MEMBERS] > CACHED
     for side in range(2):
         best, number, hint = best_of[side], number_of[side], np.int64(NOWHERE)
         hint_of[side] = NOWHERE
-        n = ix.roots[side]
+        n = index.roots[side]
         if n == 0:
             continue
         box_lacks(step, cap, price, bit, boxes, side, n, lacks)
         tally[BOUNDED] += n
-        ceiling, unit = ceiling_of(ix, query, scorer, x), steps.unit[0]
+        ceiling, unit = ceiling_of(index, query, scorer, x), steps.unit[0]
         limit = limit_of(ceiling, best, unit)
         promise, later = np.int64(MOST), 0
         chosen = np.int64(NOWHERE)  # the leaf that is looked at next

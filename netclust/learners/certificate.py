@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.pairs import Indices, Vector
 from netclust.structures.sdp import InfeasibleError, clarabel_solution
 
@@ -63,7 +63,7 @@ def learn_certificates(examples: Sequence[Certificate], C: float | None = None) 
     """The smallest weights that satisfy all systems; with C, the best trade of their size and what is missing."""
     if not examples:
         raise InputError("no examples to learn from")
-    clarabel, sparse = (need(name, "learning from certificates") for name in ("clarabel", "scipy.sparse"))
+    clarabel, sparse = (require_optional(name, "learning from certificates") for name in ("clarabel", "scipy.sparse"))
     weighted = np.vstack([one.weighted for one in examples])
     dimension, count = weighted.shape[1], len(weighted)
     own = sparse.block_diag([one.own for one in examples])
@@ -91,7 +91,7 @@ def spanning_tree_certificate(
     """A row for each edge of the tree and each other edge across its cut, which costs `loss` to have instead."""
     from netclust.kernels.union_find import grow_forest, number_components
 
-    sparse = need("scipy.sparse", "learning from certificates")
+    sparse = require_optional("scipy.sparse", "learning from certificates")
     chosen = np.flatnonzero(tree)
     if len(chosen) != nodes - 1:
         raise InputError(f"a spanning tree of {nodes} nodes has {nodes - 1} edges, not {len(chosen)}")

@@ -24,7 +24,7 @@ import numpy as np
 from netclust.errors import InputError
 from netclust.learners.chains import ChainExample, ChainProblem, ChainWeights
 from netclust.learners.problem import Vector
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.structures.chain import MAX_SPREAD, chain_probabilities
 
 __all__ = ["CrfFit", "Likelihood", "train_crf"]
@@ -84,7 +84,7 @@ def train_crf(
     on_iteration: Callable[[Any], None] | None = None,
 ) -> CrfFit:
     """Maximise the likelihood; stops when the objective falls by less than this share of it."""
-    optimize = need("scipy.optimize", "a CRF")
+    optimize = require_optional("scipy.optimize", "a CRF")
     objective = Likelihood(problem, examples, C)
     found = optimize.minimize(
         objective, np.zeros(problem.dimension), jac=True, method="L-BFGS-B", callback=on_iteration,

@@ -23,7 +23,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.container import Arrays, need
+from netclust.container import Arrays, require_array
 from netclust.errors import InputError
 from netclust.learners.problem import Problem, SlackProblem, SparseProblem, Vector, signed_weights
 from netclust.learners.sparse_features import Change, times
@@ -286,11 +286,11 @@ class Training(Generic[X, Y, H]):
         where = str(checkpoint.path)
         checkpoint.check_gold(arrays, self.constraints.mean_gold)
         reports = unpack_reports(arrays, where)
-        best = need(arrays, "best", np.float64, (2,), where)
+        best = require_array(arrays, "best", np.float64, (2,), where)
         return State(
             WorkingSet.from_arrays(arrays, self.dimension, self.caps, where, self.nonnegative),
             minimiser=True,
-            best_w=need(arrays, "best_w", np.float64, (self.dimension,), where),
+            best_w=require_array(arrays, "best_w", np.float64, (self.dimension,), where),
             best_primal=math.inf if best[0] < 0 else float(best[0]),
             best_dual=float(best[1]),
             iteration=int(header.get("iteration", 0)),
@@ -382,7 +382,7 @@ def pack_reports(reports: list[IterationReport]) -> Matrix:
 
 def unpack_reports(arrays: Arrays, where: str) -> list[IterationReport]:
     """The reports of a checkpoint."""
-    rows = need(arrays, "reports", np.float64, (None, len(fields(IterationReport))), where)
+    rows = require_array(arrays, "reports", np.float64, (None, len(fields(IterationReport))), where)
     made = []
     for row in rows.tolist():
         values = dict(zip((f.name for f in fields(IterationReport)), row, strict=True))

@@ -29,7 +29,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from netclust.container import need
+from netclust.container import require_array
 from netclust.errors import InputError
 from netclust.learners.cutting_plane import (
     Constraints,
@@ -96,10 +96,10 @@ class FrankWolfe:
         if file is not None and found is not None:
             arrays, where = found[0], str(file.path)
             file.check_gold(arrays, constraints.mean_gold)
-            blocks.vectors = need(arrays, "vectors", np.float64, (n, D), where)
-            blocks.losses = need(arrays, "losses", np.float64, (n,), where)
-            blocks.w = need(arrays, "w", np.float64, (D,), where)
-            best_w = need(arrays, "best_w", np.float64, (D,), where)
+            blocks.vectors = require_array(arrays, "vectors", np.float64, (n, D), where)
+            blocks.losses = require_array(arrays, "losses", np.float64, (n,), where)
+            blocks.w = require_array(arrays, "w", np.float64, (D,), where)
+            best_w = require_array(arrays, "best_w", np.float64, (D,), where)
             reports = unpack_reports(arrays, where)
             best = reports[-1].primal
         converged = stopped = False

@@ -33,7 +33,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from netclust.container import need
+from netclust.container import require_array
 from netclust.errors import InputError
 from netclust.learners.cutting_plane import OnIteration, State, SvmFit, Training, checkpoint_file
 from netclust.learners.n_slack import NSlack
@@ -84,8 +84,8 @@ class LatentSvm:
         objectives: list[float] = []
         found = file.load() if file is not None else None
         if file is not None and found is not None:
-            w = need(found[0], "start_w", np.float64, (problem.dimension,), str(file.path))
-            objectives = need(found[0], "objectives", np.float64, (None,), str(file.path)).tolist()
+            w = require_array(found[0], "start_w", np.float64, (problem.dimension,), str(file.path))
+            objectives = require_array(found[0], "objectives", np.float64, (None,), str(file.path)).tolist()
         training = Training(self.convex, problem, examples, w, jobs)
         if file is not None and found is not None:
             state = training.restore(file, *found)

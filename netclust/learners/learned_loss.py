@@ -97,9 +97,9 @@ def fit_loss(psi: Rows, target: Vector, method: Regressor = "svr", C: float = 1.
         return LearnedLoss(v, middle - float(v @ centre))
     if method != "svr":
         raise InputError(f"the regressor is {method!r}: use 'least-squares' or 'svr'")
-    from netclust.optional import need
+    from netclust.optional import require_optional
 
-    svm = need("sklearn.svm", "the regressor 'svr'")
+    svm = require_optional("sklearn.svm", "the regressor 'svr'")
     # squared slacks and the primal solver: no random order of examples, so the same loss each time
     svr = svm.LinearSVR(
         epsilon=INSENSITIVE, C=C, loss="squared_epsilon_insensitive", dual=False, tol=1e-6, max_iter=10_000

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.pairs import Vector, check_numbers
 from netclust.structures.sdp import clarabel_solution
 
@@ -96,7 +96,7 @@ class MinMaxFit:
 
 def linear_set(A: Any, b: Vector, *, equal: int = 0) -> RelaxedSet:
     """The mu >= 0 with A mu <= b, the first `equal` rows with equality. The rows must keep every mu at 1 or below."""
-    clarabel, sparse = need("clarabel", WHAT), need("scipy.sparse", WHAT)
+    clarabel, sparse = require_optional("clarabel", WHAT), require_optional("scipy.sparse", WHAT)
     own = sparse.csc_matrix(A)
     count, variables = own.shape
     rows = sparse.vstack([own, -sparse.identity(variables)], format="csc")
@@ -120,7 +120,7 @@ def min_max(examples: Sequence[Inference], C: float, *, nonnegative: Sequence[in
     dimension = examples[0].features.shape[1]
     if any(one.features.shape[1] != dimension for one in examples):
         raise InputError("examples have different numbers of features")
-    clarabel, sparse = need("clarabel", WHAT), need("scipy.sparse", WHAT)
+    clarabel, sparse = require_optional("clarabel", WHAT), require_optional("scipy.sparse", WHAT)
     free = np.setdiff1d(np.arange(dimension), np.asarray(nonnegative, np.int64))
     first = np.concatenate([free, np.asarray(nonnegative, np.int64)])  # equations, then v >= F'(y - mu)
     # Variables (v = w / C, mu_1, mu_2, ...): minimise (C / 2) |v|^2 - loss . mu with v + F'mu = F'y.

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.optional import need
+from netclust.optional import require_optional
 
 __all__ = ["QpSolution", "solve"]
 
@@ -95,7 +95,7 @@ def solve(
 
 def _by_dual(G: Matrix, ell: Vector, group: Groups, cap: Vector, signed: Matrix) -> Vector:
     """The alpha of the program as it stands at the top, with a multiplier for every weight that has a sign."""
-    sparse = need("scipy.sparse", "training a structural SVM")
+    sparse = require_optional("scipy.sparse", "training a structural SVM")
     (T, J), K = signed.shape, len(cap)
     sums = sparse.csr_array((np.ones(T), (group, np.arange(T))), shape=(K, T + J))
     rows = sparse.vstack([-sparse.eye_array(T + J), sums], format="csc")
@@ -107,7 +107,7 @@ def _by_dual(G: Matrix, ell: Vector, group: Groups, cap: Vector, signed: Matrix)
 
 def _by_primal(vectors: Matrix, ell: Vector, group: Groups, cap: Vector, nonnegative: Indices) -> Vector:
     """The alpha as the prices of the planes in the program over w and xi."""
-    sparse = need("scipy.sparse", "training a structural SVM")
+    sparse = require_optional("scipy.sparse", "training a structural SVM")
     (T, D), K, J = vectors.shape, len(cap), len(nonnegative)
     pick = sparse.csr_array((-np.ones(T), (np.arange(T), group)), shape=(T, K))
     signs = sparse.csr_array((-np.ones(J), (np.arange(J), nonnegative)), shape=(J, D + K))
@@ -120,7 +120,7 @@ def _by_primal(vectors: Matrix, ell: Vector, group: Groups, cap: Vector, nonnega
 
 def _clarabel(curve: Any, slope: Vector, rows: Any, bounds: Vector) -> Any:
     """min x'Px/2 + q.x with rows x <= bounds, on one thread so that it is the same every time."""
-    clarabel = need("clarabel", "training a structural SVM")
+    clarabel = require_optional("clarabel", "training a structural SVM")
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.max_threads = 1
@@ -131,7 +131,7 @@ def _clarabel(curve: Any, slope: Vector, rows: Any, bounds: Vector) -> Any:
 
 def _plain(matrix: Any) -> Any:
     """The class of sparse matrices that clarabel knows, with sorted indices."""
-    sparse = need("scipy.sparse", "training a structural SVM")
+    sparse = require_optional("scipy.sparse", "training a structural SVM")
     matrix = sparse.csc_matrix(matrix)
     matrix.sort_indices()
     return matrix

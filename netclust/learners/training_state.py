@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from netclust.container import Arrays, need, pack, read_bytes, unpack, write_bytes
+from netclust.container import Arrays, pack, read_bytes, require_array, unpack, write_bytes
 from netclust.errors import InputError, ModelError
 
 __all__ = ["Checkpoint"]
@@ -67,7 +67,7 @@ class Checkpoint:
 
     def check_gold(self, arrays: Arrays, gold: np.ndarray[Any, np.dtype[np.float64]]) -> None:
         """Refuse a checkpoint whose examples have other gold features than ours."""
-        theirs = need(arrays, "gold", np.float64, gold.shape, str(self.path))
+        theirs = require_array(arrays, "gold", np.float64, gold.shape, str(self.path))
         if not np.allclose(theirs, gold, rtol=1e-9, atol=1e-12):
             raise InputError(
                 f"{self.path}: checkpoint of a training on other examples: name another file, or remove it"

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.container import Arrays, need
+from netclust.container import Arrays, require_array
 from netclust.learners.problem import Vector
 from netclust.learners.qp import NONE, Indices, solve
 
@@ -143,17 +143,17 @@ class WorkingSet:
         arrays: Arrays, dimension: int, caps: Vector, where: str, nonnegative: Indices = NONE
     ) -> WorkingSet:
         """The working set of a checkpoint."""
-        losses = need(arrays, "losses", np.float64, (None,), where)
+        losses = require_array(arrays, "losses", np.float64, (None,), where)
         T = len(losses)
         made = WorkingSet(dimension, caps, nonnegative)
         made.count, made.losses = T, losses
         room = max(16, T)
         made._vectors, made._gram = np.zeros((room, dimension)), np.zeros((room, room))
-        made._vectors[:T] = need(arrays, "vectors", np.float64, (T, dimension), where)
-        made._gram[:T, :T] = need(arrays, "gram", np.float64, (T, T), where)
-        made.group = need(arrays, "group", np.int64, (T,), where)
-        made.alpha = need(arrays, "alpha", np.float64, (T,), where)
-        made.age = need(arrays, "age", np.int64, (T,), where)
-        made.w = need(arrays, "w", np.float64, (dimension,), where)
-        made.dual = float(need(arrays, "dual", np.float64, (1,), where)[0])
+        made._vectors[:T] = require_array(arrays, "vectors", np.float64, (T, dimension), where)
+        made._gram[:T, :T] = require_array(arrays, "gram", np.float64, (T, T), where)
+        made.group = require_array(arrays, "group", np.int64, (T,), where)
+        made.alpha = require_array(arrays, "alpha", np.float64, (T,), where)
+        made.age = require_array(arrays, "age", np.int64, (T,), where)
+        made.w = require_array(arrays, "w", np.float64, (dimension,), where)
+        made.dual = float(require_array(arrays, "dual", np.float64, (1,), where)[0])
         return made

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from netclust.errors import InputError, NetclustError
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.pairs import Indices, Vector
 from netclust.structures.maxflow import MinCut
 
@@ -216,7 +216,10 @@ class Relaxed:
 
 def relax(network: AttractiveNetwork, *, largest: int = LARGEST_PROGRAM) -> Relaxed:
     """The linear relaxation, by HiGHS; no labelling has a higher value; of two labels some has it."""
-    highspy, sparse = need("highspy", "the LP relaxation"), need("scipy.sparse", "the LP relaxation")
+    highspy, sparse = (
+        require_optional("highspy", "the LP relaxation"),
+        require_optional("scipy.sparse", "the LP relaxation"),
+    )
     n, K = network.node.shape
     at, members, C = network.cliques.at, network.cliques.members, len(network.cliques)
     if (n + C) * K > largest:

@@ -23,7 +23,7 @@ import msgspec
 
 from netclust.errors import InputError
 from netclust.structures.syntax import Tree, fold
-from netclust.text import printable
+from netclust.text import sanitize
 
 __all__ = ["CHAIN", "Binarisation", "Direction", "base_labels", "is_partial"]
 
@@ -99,9 +99,7 @@ class Binarisation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 def _collapse(node: Tree, parts: list[Tree]) -> Tree:
     if not node.label or any(sign in node.label for sign in (CHAIN, ABOVE, PARTIAL)):
-        raise InputError(
-            f"the label {printable(node.label[:40])!r} has +, ^ or @ in it, which grammars need: rename it"
-        )
+        raise InputError(f"the label {sanitize(node.label[:40])!r} has +, ^ or @ in it, which grammars need: rename it")
     if len(parts) == 1:
         return Tree(f"{node.label}{CHAIN}{parts[0].label}", parts[0].children, parts[0].word)
     return Tree(node.label, tuple(parts), node.word)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import NetclustError
-from netclust.optional import need
+from netclust.optional import require_optional
 
 __all__ = ["BinaryProgram", "solve_rows"]
 
@@ -35,7 +35,7 @@ class BinaryProgram:
     """
 
     def __init__(self, pair: Matrix) -> None:
-        highspy = need("highspy", "the LP relaxation of a binary network")
+        highspy = require_optional("highspy", "the LP relaxation of a binary network")
         self._status = highspy.HighsModelStatus
         self.labels = len(pair)
         left, right = np.triu_indices(self.labels, 1)

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from netclust.errors import InputError
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.pairs import PairFeatures, Vector, pairs_of
 from netclust.structures.partition import Labels, canonical, square
 
@@ -82,7 +82,7 @@ def spectral(M: ArrayLike, k: int) -> Matrix:
     """The relaxed optimum Y [m, k], Y'Y = I: eigenvectors of the k algebraically largest eigenvalues."""
     matrix = _checked(M, k)
     m = len(matrix)
-    _, vectors = need("scipy.linalg", "spectral clustering").eigh(matrix, subset_by_index=[m - k, m - 1])
+    _, vectors = require_optional("scipy.linalg", "spectral clustering").eigh(matrix, subset_by_index=[m - k, m - 1])
     return np.asarray(vectors, np.float64)
 
 
@@ -108,7 +108,9 @@ def choose_k(M: ArrayLike, most: int) -> int:
         return 1
     centred = matrix - matrix.mean(axis=0)
     centred -= centred.mean(axis=1)[:, None]
-    values = need("scipy.linalg", "choosing the number of clusters").eigvalsh(_without_constant(centred))[::-1]
+    values = require_optional("scipy.linalg", "choosing the number of clusters").eigvalsh(_without_constant(centred))[
+        ::-1
+    ]
     above = values[:-1] - values[-1]
     if above[0] <= RELATIVE_GAIN * float(np.abs(matrix).max()):
         return 1

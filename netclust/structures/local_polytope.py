@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.optional import need
+from netclust.optional import require_optional
 
 __all__ = ["RelaxedLabelling", "relaxed_map"]
 
@@ -42,7 +42,10 @@ def relaxed_map(
     node: NDArray[np.float64], tail: NDArray[Any], head: NDArray[Any], edge: NDArray[np.float64]
 ) -> RelaxedLabelling:
     """max sum mu.score, sum_k mu_v(k) = 1, mu_v(k) = sum_j mu_uv(j, k): scores [N, K], and [E, K, K] by tail, head."""
-    optimize, sparse = need("scipy.optimize", "a linear program"), need("scipy.sparse", "a linear program")
+    optimize, sparse = (
+        require_optional("scipy.optimize", "a linear program"),
+        require_optional("scipy.sparse", "a linear program"),
+    )
     N, K = node.shape
     E = len(tail)
     if edge.shape != (E, K, K) or len(head) != E or (E and min(tail.min(), head.min()) < 0):

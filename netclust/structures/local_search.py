@@ -66,11 +66,11 @@ def local_search(
     if scores.items < 2:
         return canonical(first)
     search = _Search(scores, seed)
-    best = search.settled(first)
+    best = search.climbed(first)
     if start is None:
-        best = search.better(best, search.settled(np.arange(scores.items)))
+        best = search.better(best, search.climbed(np.arange(scores.items)))
     for _ in range(restarts + 1 if sweeps else 0):
-        best = search.better(best, search.settled(search.annealed(best, sweeps)))
+        best = search.better(best, search.climbed(search.annealed(best, sweeps)))
     best = search.cycled(best)
     return search.better(canonical(first), best)
 
@@ -128,9 +128,9 @@ class _Search:
         """The better of two, the first of equals."""
         return b if self.scores.within(b) > self.scores.within(a) else a
 
-    def settled(self, labels: Labels) -> Labels:
+    def climbed(self, labels: Labels) -> Labels:
         """Where items and clusters end that move and join as long as that helps."""
-        return _settle(self.rows, labels, np.arange(self.scores.items), self.least)
+        return _climb(self.rows, labels, np.arange(self.scores.items), self.least)
 
     def annealed(self, labels: Labels, sweeps: int) -> Labels:
         """Where annealing from these labels ends."""
@@ -173,14 +173,14 @@ class _Search:
             labels_of_groups[group] = part
             part = canonical(labels_of_groups)
         while True:
-            part = _settle(rows, part, self.random.permutation(len(part)), self.least)
+            part = _climb(rows, part, self.random.permutation(len(part)), self.least)
             if not finer:
                 return part
             rows, group = finer.pop()
             part = part[group]
 
 
-def _settle(rows: Rows, labels: Labels, order: Labels, least: float) -> Labels:
+def _climb(rows: Rows, labels: Labels, order: Labels, least: float) -> Labels:
     """Items move until none gains, clusters join until none gains, and again until both rest."""
     from netclust.kernels.moves import move_items
 

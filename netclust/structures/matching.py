@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.pairs import Indices, Vector
 
 __all__ = [
@@ -153,7 +153,7 @@ def duplicate(graph: MatchGraph, scores: Vector) -> tuple[MatchGraph, Vector]:
 
 
 def _by_assignment(graph: MatchGraph, split: int, scores: Vector, perfect: bool) -> Partners:
-    optimize = need("scipy.optimize", "a bipartite matching")
+    optimize = require_optional("scipy.optimize", "a bipartite matching")
     table = np.full((split, graph.nodes - split), -np.inf if perfect else 0.0)
     table[graph.left, graph.right - split] = scores if perfect else np.maximum(scores, 0.0)
     try:

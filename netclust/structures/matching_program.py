@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError, NetclustError
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.pairs import Indices, Vector
 from netclust.structures.matching import MatchGraph, best_matching, bipartite
 
@@ -65,7 +65,7 @@ class RelaxedMatching:
 
 def degree_rows(graph: MatchGraph) -> Any:
     """A row a node: 1 at its edges."""
-    sparse = need("scipy.sparse", "the LP of matchings")
+    sparse = require_optional("scipy.sparse", "the LP of matchings")
     edges = np.arange(len(graph.left))
     ends = np.concatenate([graph.left, graph.right])
     return sparse.csr_matrix((np.ones(len(ends)), (ends, np.tile(edges, 2))), shape=(graph.nodes, len(edges)))
@@ -73,7 +73,7 @@ def degree_rows(graph: MatchGraph) -> Any:
 
 def odd_set_rows(graph: MatchGraph, sets: Indices) -> tuple[Any, Vector]:
     """A row an odd set, given as the bits of its nodes: 1 at the edges within; and the right sides (|V| - 1) / 2."""
-    sparse = need("scipy.sparse", "the LP of matchings")
+    sparse = require_optional("scipy.sparse", "the LP of matchings")
     within = (sets[:, None] >> graph.left & sets[:, None] >> graph.right & 1).astype(np.float64)
     return sparse.csr_matrix(within), (np.bitwise_count(sets) - 1) / 2.0
 
@@ -90,7 +90,7 @@ def relaxed_matching(
     graph: MatchGraph, scores: Vector, *, odd_sets: bool = True, perfect: bool = False
 ) -> RelaxedMatching:
     """The program's best corner. Without odd sets only bipartite graphs are solved exactly."""
-    optimize, sparse = (need(f"scipy.{name}", "the LP of matchings") for name in ("optimize", "sparse"))
+    optimize, sparse = (require_optional(f"scipy.{name}", "the LP of matchings") for name in ("optimize", "sparse"))
     search = odd_sets and graph.split is None
     if search:
         _check_size(graph.nodes)
@@ -114,7 +114,7 @@ def relaxed_matching(
 
 def b_matching(scores: NDArray[np.float64], *, per_column: int, most_per_row: int) -> NDArray[np.bool_]:
     """The best assignment with so many rows a column and at most so many columns a row; its program is integral."""
-    optimize = need("scipy.optimize", "an assignment")
+    optimize = require_optional("scipy.optimize", "an assignment")
     rows, columns = scores.shape
     if per_column > rows or per_column * columns > most_per_row * rows:
         wanted = f"{per_column} rows for each of {columns} columns"

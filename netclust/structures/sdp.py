@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError, NetclustError
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.pairs import Vector
 from netclust.structures.partition import PairScores, Relaxed, check_scores, square
 from netclust.structures.sizes import INTERIOR_ITEMS, check_size
@@ -81,7 +81,9 @@ def relax_sdp(
         return SdpRelaxed(zeros, 0.0, 0.0, np.zeros(scores.items), zeros, "none", 0, index=scores.index)
     chosen = solver if solver != "auto" else ("clarabel" if scores.items <= INTERIOR_ITEMS else "admm")
     solve = _interior_point if chosen == "clarabel" else _multipliers
-    threads = need("threadpoolctl", "the semidefinite relaxation")  # small matrices: more threads are far slower
+    threads = require_optional(
+        "threadpoolctl", "the semidefinite relaxation"
+    )  # small matrices: more threads are far slower
     with threads.threadpool_limits(1):
         X, prices, diagonal, steps = solve(S / scale, tolerance)
         diagonal, bound = sdp_certificate(S, prices * scale, diagonal * scale)
@@ -103,8 +105,8 @@ def feasible(X: Matrix) -> Matrix:
 
 
 def _interior_point(S: Matrix, tolerance: float) -> tuple[Matrix, Matrix, Vector, int]:
-    clarabel = need("clarabel", "the semidefinite relaxation")
-    sparse = need("scipy.sparse", "the semidefinite relaxation")
+    clarabel = require_optional("clarabel", "the semidefinite relaxation")
+    sparse = require_optional("scipy.sparse", "the semidefinite relaxation")
     items = len(S)
     values = S[np.triu_indices(items, 1)]
     pairs = len(values)
@@ -125,7 +127,7 @@ def semidefinite_rows(items: int) -> tuple[Any, Vector]:
 
     Clarabel takes the upper triangle column by column, off the diagonal times sqrt(2).
     """
-    sparse = need("scipy.sparse", "the semidefinite relaxation")
+    sparse = require_optional("scipy.sparse", "the semidefinite relaxation")
     left, right = np.triu_indices(items, 1)
     at = right * (right + 1) // 2 + left
     entries = np.full(len(left), -np.sqrt(2.0))
@@ -137,7 +139,7 @@ def semidefinite_rows(items: int) -> tuple[Any, Vector]:
 
 def clarabel_solution(P: Any, q: Vector, A: Any, b: Vector, cones: list[Any]) -> Any:
     """The solution of min x'Px / 2 + q'x, Ax + s = b, s in the cones, on one thread; an error where there is none."""
-    clarabel = need("clarabel", "this program")
+    clarabel = require_optional("clarabel", "this program")
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.max_threads = 1

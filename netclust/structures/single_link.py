@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from netclust.errors import InputError
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.pairs import all_pairs
 from netclust.structures.partition import Labels, PairScores, canonical, check_scores
 
@@ -26,8 +26,8 @@ def single_link(scores: PairScores, threshold: float = 0.0) -> Labels:
     check_scores(scores)
     if not np.isfinite(threshold):
         raise InputError(f"threshold {threshold} is not a finite number")
-    sparse = need("scipy.sparse", "single link")
-    graph = need("scipy.sparse.csgraph", "single link")
+    sparse = require_optional("scipy.sparse", "single link")
+    graph = require_optional("scipy.sparse.csgraph", "single link")
     links = np.flatnonzero(scores.values >= threshold)
     left, right = all_pairs(scores.items) if scores.index is None else scores.index
     shape = (scores.items, scores.items)

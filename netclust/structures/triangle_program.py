@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import NetclustError
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.pairs import Indices, PairIndex, Vector, all_pairs
 from netclust.structures.partition import PairScores, square
 
@@ -30,7 +30,7 @@ class TriangleProgram:
     """One set's program. Costs are scaled to at most 1, so that the solver's tolerances fit scores of any size."""
 
     def __init__(self, scores: PairScores, tolerance: float) -> None:
-        highspy = need("highspy", "the LP relaxation")
+        highspy = require_optional("highspy", "the LP relaxation")
         self.scores, self.tolerance = scores, tolerance
         self.scale = float(np.abs(scores.values).max(initial=0.0)) or 1.0
         self.rows = _Rows()
@@ -222,8 +222,8 @@ def components(scores: PairScores) -> list[Indices]:
     Apart from them nothing is worth joining, in a partition or in a relaxed one: with e = 0 between components no
     triangle is violated that was not before, and the objective is no lower.
     """
-    sparse = need("scipy.sparse", "correlation clustering by programs")
-    graph = need("scipy.sparse.csgraph", "correlation clustering by programs")
+    sparse = require_optional("scipy.sparse", "correlation clustering by programs")
+    graph = require_optional("scipy.sparse.csgraph", "correlation clustering by programs")
     left, right = all_pairs(scores.items) if scores.index is None else scores.index
     for_joining = scores.values > 0
     ends: Any = (left[for_joining], right[for_joining])

@@ -1,8 +1,8 @@
 """Where a bus is: its URL, read and checked. Secrets are not in it: it names the file or variable that has them.
 
-    kafka://HOST:PORT[,HOST:PORT...]/TOPIC      partitions are lanes
-    nats://HOST:PORT[,HOST:PORT...]/TOPIC       subject TOPIC.LANE of one JetStream stream
-    redis://HOST:PORT[/DB]/KEY                  one Redis stream a lane, KEY:LANE (rediss:// with TLS)
+    kafka://HOST:PORT[,HOST:PORT...]/TOPIC      partitions are partitions
+    nats://HOST:PORT[,HOST:PORT...]/TOPIC       subject TOPIC.PARTITION of one JetStream stream
+    redis://HOST:PORT[/DB]/KEY                  one Redis stream a partition, KEY:PARTITION (rediss:// with TLS)
     memory://NAME/TOPIC                         within this process, for tests
 
 >>> address = parse_bus_url("redis://127.0.0.1:6379/2/eve?maxlen=100000")
@@ -25,11 +25,11 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from netclust.errors import InputError
 
-__all__ = ["MAX_LANES", "UNDIVIDED", "BusUrl", "is_bus", "parse_bus_url"]
+__all__ = ["MAX_PARTITIONS", "UNDIVIDED", "BusUrl", "is_bus", "parse_bus_url"]
 
 UNDIVIDED = -1
-"""The lane that is the topic itself: what others write, who know of no lanes."""
-MAX_LANES = 4096
+"""The partition that is the topic itself: what others write, who know of no partitions."""
+MAX_PARTITIONS = 4096
 MAX_URL = 2048
 
 _PORTS = {"kafka": 9092, "nats": 4222, "redis": 6379}

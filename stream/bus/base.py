@@ -1,12 +1,12 @@
-"""What a bus is: lanes, each an ordered log of messages that can be read again from any position.
+"""What a bus is: partitions, each an ordered log of messages that can be read again from any position.
 
-A topic has P lanes, one a partition of the linker: a record is written to the lane that its key's hash chooses. What a
-shard does depends on the order within one lane alone, so a shard that is stopped and resumed elsewhere, from the same
+A topic has P partitions, one a partition of the linker: a record is written to the partition that its key's hash chooses. What a
+shard does depends on the order within one partition alone, so a shard that is stopped and resumed elsewhere, from the same
 position, says the same again.
 
 >>> bus = MemoryBus()
 >>> writer = bus.writer("records", 2)
->>> writer.send([Outgoing(lane=1, number=1, body=b"hello")])
+>>> writer.send([Outgoing(partition=1, number=1, body=b"hello")])
 >>> writer.last(1), writer.last(0)
 (1, 0)
 >>> reader = bus.reader("records", 1)
@@ -23,7 +23,7 @@ from typing import Protocol
 
 from netclust.errors import InputError
 
-__all__ = ["BusError", "Incoming", "LaneReader", "LaneWriter", "MemoryBus", "MessageRefusedError", "Outgoing"]
+__all__ = ["BusError", "Incoming", "MemoryBus", "MessageRefusedError", "Outgoing", "PartitionReader", "PartitionWriter"]
 
 
 class BusError(Exception):
@@ -36,7 +36,7 @@ class MessageRefusedError(InputError):
 
 @dataclass(frozen=True)
 class Incoming:
-    """A message of a lane. To go on behind it after a restart: `open(position)`."""
+    """A message of a partition. To go on behind it after a restart: `open(position)`."""
 
     position: str
     body: bytes
@@ -45,15 +45,15 @@ class Incoming:
 
 @dataclass(frozen=True)
 class Outgoing:
-    """A message for a lane, numbered from 1 by its writer, so that what was sent twice can be told."""
+    """A message for a partition, numbered from 1 by its writer, so that what was sent twice can be told."""
 
-    lane: int
+    partition: int
     number: int
     body: bytes
 
 
-class LaneReader(Protocol):
-    """Reads one lane in order. Nothing is acknowledged to the bus: positions are the reader's own to keep."""
+class PartitionReader(Protocol):
+    """Reads one partition in order. Nothing is acknowledged to the bus: positions are the reader's own to keep."""
 
     def open(self, position: str | None) -> None:
         """Begin behind a position; None: with the oldest message that the bus still has. BusError, InputError."""
@@ -75,19 +75,19 @@ class LaneReader(Protocol):
         ...
 
 
-class LaneWriter(Protocol):
-    """Writes to the lanes of one topic. Called from one thread only."""
+class PartitionWriter(Protocol):
+    """Writes to the partitions of one topic. Called from one thread only."""
 
     def open(self) -> None:
         """Reach the bus; make the topic where that is ours to do. BusError, InputError."""
         ...
 
-    def last(self, lane: int) -> int:
-        """The number of the newest message of a lane, 0 if there is none: what need not be sent again. BusError."""
+    def last(self, partition: int) -> int:
+        """The number of the newest message of a partition, 0 if there is none: what need not be sent again. BusError."""
         ...
 
     def send(self, messages: Sequence[Outgoing]) -> None:
-        """Returns once all are acknowledged, in order within a lane; BusError: some may not have been."""
+        """Returns once all are acknowledged, in order within a partition; BusError: some may not have been."""
         ...
 
     def close(self) -> None:
@@ -96,31 +96,31 @@ class LaneWriter(Protocol):
 
 
 class MemoryBus:
-    """Lanes in memory, for tests and embedding. `down` makes every call fail."""
+    """Partitions in memory, for tests and embedding. `down` makes every call fail."""
 
     def __init__(self) -> None:
-        self.lanes: dict[tuple[str, int], list[Incoming]] = {}
+        self.partitions: dict[tuple[str, int], list[Incoming]] = {}
         self.down = False
         self.changed = threading.Condition()
 
-    def reader(self, topic: str, lane: int) -> LaneReader:
-        """Reads a lane."""
-        return _MemoryReader(self, topic, lane)
+    def reader(self, topic: str, partition: int) -> PartitionReader:
+        """Reads a partition."""
+        return _MemoryReader(self, topic, partition)
 
-    def writer(self, topic: str, lanes: int) -> LaneWriter:
+    def writer(self, topic: str, partitions: int) -> PartitionWriter:
         """Writes to a topic."""
-        return _MemoryWriter(self, topic, lanes)
+        return _MemoryWriter(self, topic, partitions)
 
-    def lane(self, topic: str, lane: int) -> list[Incoming]:
-        """All messages of a lane."""
+    def partition(self, topic: str, partition: int) -> list[Incoming]:
+        """All messages of a partition."""
         if self.down:
             raise BusError("memory bus: told to be down")
-        return self.lanes.setdefault((topic, lane), [])
+        return self.partitions.setdefault((topic, partition), [])
 
 
 class _MemoryReader:
-    def __init__(self, bus: MemoryBus, topic: str, lane: int) -> None:
-        self._bus, self._topic, self._lane, self._at = bus, topic, lane, 0
+    def __init__(self, bus: MemoryBus, topic: str, partition: int) -> None:
+        self._bus, self._topic, self._partition, self._at = bus, topic, partition, 0
 
     def open(self, position: str | None) -> None:
         self._at = self._parsed(position)
@@ -133,7 +133,7 @@ class _MemoryReader:
 
     def take(self, timeout: float, most: int) -> list[Incoming]:
         with self._bus.changed:
-            messages = self._bus.lane(self._topic, self._lane)
+            messages = self._bus.partition(self._topic, self._partition)
             if len(messages) <= self._at:
                 self._bus.changed.wait(timeout)
             taken = messages[self._at : self._at + most]
@@ -141,30 +141,35 @@ class _MemoryReader:
             return taken
 
     def waiting(self, position: str | None) -> int:
-        return max(len(self._bus.lane(self._topic, self._lane)) - self._parsed(position), 0)
+        return max(len(self._bus.partition(self._topic, self._partition)) - self._parsed(position), 0)
 
     def close(self) -> None:
         pass
 
 
 class _MemoryWriter:
-    def __init__(self, bus: MemoryBus, topic: str, lanes: int) -> None:
-        self._bus, self._topic, self._lanes = bus, topic, lanes
+    def __init__(self, bus: MemoryBus, topic: str, partitions: int) -> None:
+        self._bus, self._topic, self._partitions = bus, topic, partitions
 
     def open(self) -> None:
-        self._bus.lane(self._topic, 0)
+        self._bus.partition(self._topic, 0)
 
-    def last(self, lane: int) -> int:
-        messages = self._bus.lane(self._topic, lane)
+    def last(self, partition: int) -> int:
+        messages = self._bus.partition(self._topic, partition)
         return messages[-1].number if messages else 0
 
     def send(self, messages: Sequence[Outgoing]) -> None:
         with self._bus.changed:
             for message in messages:
-                if not 0 <= message.lane < self._lanes and (message.lane, self._lanes) != (-1, 0):  # -1: undivided
-                    raise InputError(f"memory bus: topic {self._topic} has {self._lanes} lanes, not {message.lane + 1}")
-                lane = self._bus.lane(self._topic, message.lane)
-                lane.append(Incoming(str(len(lane) + 1), message.body, message.number))
+                if not 0 <= message.partition < self._partitions and (message.partition, self._partitions) != (
+                    -1,
+                    0,
+                ):  # -1: undivided
+                    raise InputError(
+                        f"memory bus: topic {self._topic} has {self._partitions} partitions, not {message.partition + 1}"
+                    )
+                partition = self._bus.partition(self._topic, message.partition)
+                partition.append(Incoming(str(len(partition) + 1), message.body, message.number))
             self._bus.changed.notify_all()
 
     def close(self) -> None:

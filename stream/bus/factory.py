@@ -1,8 +1,8 @@
-"""Makes readers and writers of lanes out of a URL; each bus's client library is loaded when it is used.
+"""Makes readers and writers of partitions out of a URL; each bus's client library is loaded when it is used.
 
 >>> writer = open_writer("memory://example/records", 2)
 >>> writer.open()
->>> writer.send([Outgoing(lane=1, number=1, body=b"hello")])
+>>> writer.send([Outgoing(partition=1, number=1, body=b"hello")])
 >>> reader = open_reader("memory://example/records", 1)
 >>> reader.open(None)
 >>> [message.body for message in reader.take(0.0, 10)]
@@ -14,16 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from netclust.errors import InputError
-from netclust.stream.bus.addresses import MAX_LANES, UNDIVIDED, BusUrl, is_bus, parse_bus_url
-from netclust.stream.bus.base import LaneReader, LaneWriter, MemoryBus, Outgoing
+from netclust.stream.bus.addresses import MAX_PARTITIONS, UNDIVIDED, BusUrl, is_bus, parse_bus_url
+from netclust.stream.bus.base import MemoryBus, Outgoing, PartitionReader, PartitionWriter
 
 __all__ = [
-    "MAX_LANES", "UNDIVIDED", "BusUrl", "Outgoing", "check_bus", "is_bus", "memory_bus", "open_reader", "open_writer",
+    "MAX_PARTITIONS", "UNDIVIDED", "BusUrl", "Outgoing", "check_bus", "is_bus", "memory_bus", "open_reader", "open_writer",
     "parse_bus_url",
 ]  # fmt: skip
 
-MakeReader = Callable[[BusUrl, int], LaneReader]
-MakeWriter = Callable[[BusUrl, int], LaneWriter]
+MakeReader = Callable[[BusUrl, int], PartitionReader]
+MakeWriter = Callable[[BusUrl, int], PartitionWriter]
 
 _memory: dict[str, MemoryBus] = {}
 
@@ -37,7 +37,9 @@ def _makers(address: BusUrl) -> tuple[MakeReader, MakeWriter]:
     """What makes readers and writers of this kind of bus."""
     if address.kind == "memory":
         bus = memory_bus(address.servers[0])
-        return (lambda to, lane: bus.reader(to.topic, lane)), (lambda to, lanes: bus.writer(to.topic, lanes))
+        return (lambda to, partition: bus.reader(to.topic, partition)), (
+            lambda to, partitions: bus.writer(to.topic, partitions)
+        )
     if address.kind == "kafka":
         from netclust.stream.bus.kafka_bus import KafkaReader, KafkaWriter
 
@@ -51,20 +53,20 @@ def _makers(address: BusUrl) -> tuple[MakeReader, MakeWriter]:
     return RedisReader, RedisWriter
 
 
-def open_reader(url: str, lane: int) -> LaneReader:
-    """A reader of one lane, not yet opened; lane -1: the topic itself, undivided."""
+def open_reader(url: str, partition: int) -> PartitionReader:
+    """A reader of one partition, not yet opened; partition -1: the topic itself, undivided."""
     address = parse_bus_url(url)
-    if not UNDIVIDED <= lane < MAX_LANES:
-        raise InputError(f"{address}: lane {lane}: lanes are numbered from 0 to {MAX_LANES - 1}")
-    return _makers(address)[0](address, lane)
+    if not UNDIVIDED <= partition < MAX_PARTITIONS:
+        raise InputError(f"{address}: partition {partition}: partitions are numbered from 0 to {MAX_PARTITIONS - 1}")
+    return _makers(address)[0](address, partition)
 
 
-def open_writer(url: str, lanes: int) -> LaneWriter:
-    """A writer to so many lanes, not yet opened; 0 lanes: to the topic itself, as lane -1."""
+def open_writer(url: str, partitions: int) -> PartitionWriter:
+    """A writer to so many partitions, not yet opened; 0 partitions: to the topic itself, as partition -1."""
     address = parse_bus_url(url)
-    if not 0 <= lanes <= MAX_LANES:
-        raise InputError(f"{address}: {lanes} lanes: 1 to {MAX_LANES}, or 0 for the topic undivided")
-    return _makers(address)[1](address, lanes)
+    if not 0 <= partitions <= MAX_PARTITIONS:
+        raise InputError(f"{address}: {partitions} partitions: 1 to {MAX_PARTITIONS}, or 0 for the topic undivided")
+    return _makers(address)[1](address, partitions)
 
 
 def check_bus(url: str) -> BusUrl:

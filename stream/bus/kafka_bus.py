@@ -1,4 +1,4 @@
-"""Lanes as partitions of a Kafka topic. Undivided, a reader takes all partitions, and a writer leaves it to Kafka.
+"""Partitions as partitions of a Kafka topic. Undivided, a reader takes all partitions, and a writer leaves it to Kafka.
 
 Partitions are assigned, not subscribed to, and offsets are ours to keep: there is no consumer group to rebalance. A
 number is in a header. The producer is idempotent and waits for all replicas; what a broken connection leaves in doubt
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from netclust.errors import InputError
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.stream.bus.addresses import UNDIVIDED, BusUrl
 from netclust.stream.bus.base import BusError, Incoming, MessageRefusedError, Outgoing
 
@@ -29,7 +29,7 @@ class _Library:
     def __init__(self, address: BusUrl) -> None:
         self.address = address
         self.timeout = address.timeout
-        self.kafka = need("confluent_kafka", str(address), "kafka")
+        self.kafka = require_optional("confluent_kafka", str(address), "kafka")
         self.trouble = ""  # what librdkafka said last in the background
 
     def settings(self, **more: Any) -> dict[str, Any]:
@@ -43,7 +43,7 @@ class _Library:
             "socket.connection.setup.timeout.ms": max(milliseconds, 1000),
             "reconnect.backoff.max.ms": 2000,
             "log_level": 0,
-            "error_cb": self._hear,
+            "error_cb": self._on_error,
         }
         if address.tls:
             files = {"ssl.ca.location": address.ca_file, "ssl.certificate.location": address.options.get("tls_cert")}
@@ -57,7 +57,7 @@ class _Library:
             found |= {"sasl.mechanism": mechanism, "sasl.username": address.user, "sasl.password": address.password()}
         return found | more
 
-    def _hear(self, error: Any) -> None:
+    def _on_error(self, error: Any) -> None:
         self.trouble = str(error.str())
 
     def partitions(self, client: Any) -> int:
@@ -116,9 +116,9 @@ def _begin_at(wanted: int, low: int, high: int) -> int:
 class KafkaReader:
     """Reads a partition, or all. A position is an offset, of several `PARTITION:OFFSET,...`; `lost` counts messages."""
 
-    def __init__(self, address: BusUrl, lane: int) -> None:
+    def __init__(self, address: BusUrl, partition: int) -> None:
         self._library = _Library(address)
-        self._lane = lane
+        self._partition = partition
         self._consumer: Any = None
         self._at: dict[int, int] = {}  # the next offset, by partition
         self.lost = 0
@@ -133,8 +133,8 @@ class KafkaReader:
         if position is None:
             return {}
         try:
-            parts = [part.split(":") for part in position[:200_000].split(",")] if self._lane == UNDIVIDED else []
-            found = {int(p): int(o) + 1 for p, o in parts} if parts else {self._lane: int(position) + 1}
+            parts = [part.split(":") for part in position[:200_000].split(",")] if self._partition == UNDIVIDED else []
+            found = {int(p): int(o) + 1 for p, o in parts} if parts else {self._partition: int(position) + 1}
         except ValueError:
             found = {-1: 0}
         if min(found) < 0 or min(found.values()) < 0 or max(found.values()) >= 1 << 62:
@@ -165,9 +165,9 @@ class KafkaReader:
         """Of every partition that is read its oldest offset, and the one that the next message will have."""
         library = self._library
         there = library.partitions(consumer)
-        partitions = range(there) if self._lane == UNDIVIDED else [self._lane]
+        partitions = range(there) if self._partition == UNDIVIDED else [self._partition]
         if not there or max(partitions) >= there:
-            what = f"has {there} partitions, and none numbered {self._lane}" if there else "is not there (yet)"
+            what = f"has {there} partitions, and none numbered {self._partition}" if there else "is not there (yet)"
             raise BusError(f"{library.address}: the topic {what}")
         return {partition: library.watermarks(consumer, partition) for partition in partitions}
 
@@ -210,8 +210,8 @@ class KafkaReader:
         return sum(high - _begin_at(at.get(partition, low), low, high) for partition, (low, high) in bounds.items())
 
     def _position(self) -> str:
-        if self._lane != UNDIVIDED:
-            return str(self._at[self._lane] - 1)
+        if self._partition != UNDIVIDED:
+            return str(self._at[self._partition] - 1)
         return ",".join(f"{partition}:{offset - 1}" for partition, offset in self._at.items())
 
     def close(self) -> None:
@@ -222,11 +222,11 @@ class KafkaReader:
 
 
 class KafkaWriter:
-    """Writes to `lanes` partitions of a topic, which is made if there is none."""
+    """Writes to `partitions` partitions of a topic, which is made if there is none."""
 
-    def __init__(self, address: BusUrl, lanes: int) -> None:
+    def __init__(self, address: BusUrl, partitions: int) -> None:
         self._library = _Library(address)
-        self._lanes = range(lanes) if lanes else range(UNDIVIDED, 0)
+        self._partitions = range(partitions) if partitions else range(UNDIVIDED, 0)
         self._replicas = address.number("replicas", 0, most=32) or -1  # -1: as the cluster is set up
         self._producer: Any = None
         self._last: dict[int, int] = {}  # what is known of the newest numbers, until something fails
@@ -251,17 +251,17 @@ class KafkaWriter:
             )
         )
         there = library.partitions(producer) or self._make()
-        if there < len(self._lanes):
+        if there < len(self._partitions):
             raise InputError(
-                f"{library.address}: the topic has {there} partitions, {len(self._lanes)} are needed: add partitions, "
+                f"{library.address}: the topic has {there} partitions, {len(self._partitions)} are needed: add partitions, "
                 "or take another topic"
             )
         self._producer, self._last, library.trouble = producer, {}, ""
 
     def _make(self) -> int:
         library = self._library
-        admin = need("confluent_kafka.admin", str(library.address), "kafka")
-        topic = admin.NewTopic(library.address.topic, len(self._lanes), self._replicas)
+        admin = require_optional("confluent_kafka.admin", str(library.address), "kafka")
+        topic = admin.NewTopic(library.address.topic, len(self._partitions), self._replicas)
         client = admin.AdminClient(library.settings())
         try:
             made = client.create_topics([topic], operation_timeout=library.timeout, request_timeout=library.timeout)
@@ -271,16 +271,16 @@ class KafkaWriter:
                 raise BusError(f"{library.address}: the topic cannot be made: {error}") from None
         return library.partitions(client)
 
-    def last(self, lane: int) -> int:
+    def last(self, partition: int) -> int:
         """The number of the newest message."""
         library = self._library
         consumer = library.consumer()
         try:
-            low, high = library.watermarks(consumer, lane)
+            low, high = library.watermarks(consumer, partition)
             deadline = time.monotonic() + library.timeout
             # The newest offset may hold no message (a transaction's end, something compacted): look before it, too.
             for begin in sorted({max(low, high - 1), max(low, high - 100)}, reverse=True):
-                newest = self._newest(consumer, lane, begin, high, deadline)
+                newest = self._newest(consumer, partition, begin, high, deadline)
                 if newest is not None:
                     return newest
             return 0
@@ -289,12 +289,12 @@ class KafkaWriter:
         finally:
             consumer.close()
 
-    def _newest(self, consumer: Any, lane: int, begin: int, end: int, deadline: float) -> int | None:
+    def _newest(self, consumer: Any, partition: int, begin: int, end: int, deadline: float) -> int | None:
         """The number of the last message from one offset up to another; None: there is no message."""
         if begin >= end:
             return 0
         library = self._library
-        consumer.assign([library.kafka.TopicPartition(library.address.topic, lane, begin)])
+        consumer.assign([library.kafka.TopicPartition(library.address.topic, partition, begin)])
         number: int | None = None
         while time.monotonic() < deadline:
             message = consumer.poll(0.1)
@@ -304,14 +304,16 @@ class KafkaWriter:
                     return number
             elif message is None and consumer.position(consumer.assignment())[0].offset >= end:
                 return number
-        raise BusError(f"{library.address}: partition {lane} cannot be read in {library.timeout:g} seconds")
+        raise BusError(f"{library.address}: partition {partition} cannot be read in {library.timeout:g} seconds")
 
     def send(self, messages: Sequence[Outgoing]) -> None:
         """Produce; a number that is not above the last one is there already."""
         library = self._library
         for message in messages:
-            if message.lane not in self._lanes:
-                raise InputError(f"{library.address}: there are {len(self._lanes)} lanes, no lane {message.lane}")
+            if message.partition not in self._partitions:
+                raise InputError(
+                    f"{library.address}: there are {len(self._partitions)} partitions, no partition {message.partition}"
+                )
         if self._producer is None:
             self._begin()
         self._refused = []
@@ -336,21 +338,21 @@ class KafkaWriter:
             raise BusError(f"{library.address}: {why}")
 
     def _produce(self, message: Outgoing) -> None:
-        lane, number = message.lane, message.number
+        partition, number = message.partition, message.number
         headers = None
         if number:
-            if lane not in self._last:
-                self._last[lane] = self.last(max(lane, 0))
-            if number <= self._last[lane]:
+            if partition not in self._last:
+                self._last[partition] = self.last(max(partition, 0))
+            if number <= self._last[partition]:
                 return
-            self._last[lane] = number
+            self._last[partition] = number
             headers = [(NUMBER, str(number).encode())]
-        partition = {} if lane == UNDIVIDED else {"partition": lane}
+        chosen = {} if partition == UNDIVIDED else {"partition": partition}
         deadline = time.monotonic() + self._library.timeout
         while True:
             try:
                 self._producer.produce(
-                    self._library.address.topic, message.body, headers=headers, on_delivery=self._heard, **partition
+                    self._library.address.topic, message.body, headers=headers, on_delivery=self._on_delivery, **chosen
                 )
                 break
             except BufferError:
@@ -359,7 +361,7 @@ class KafkaWriter:
                     raise BusError(f"{self._library.address}: no answer in {self._library.timeout:g} seconds") from None
         self._producer.poll(0)
 
-    def _heard(self, error: Any, message: Any) -> None:
+    def _on_delivery(self, error: Any, message: Any) -> None:
         if error is not None:
             self._refused.append(error)
 

@@ -1,8 +1,8 @@
-"""Lanes as subjects `TOPIC.LANE` of one JetStream stream, `TOPIC` undivided.
+"""Partitions as subjects `TOPIC.PARTITION` of one JetStream stream, `TOPIC` undivided.
 
 A stream that is missing is made: on disk, 1 GiB and 7 days at most, unless the URL says otherwise.
 Reading leaves no consumer behind: an ephemeral one, which acknowledges nothing, begins at a sequence of the stream.
-A number is in a header; within a lane one message waits for the other, so that none can be missing before a later one.
+A number is in a header; within a partition one message waits for the other, so that none can be missing before a later one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from netclust.errors import InputError
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.stream.bus.addresses import UNDIVIDED, BusUrl
 from netclust.stream.bus.base import BusError, Incoming, MessageRefusedError, Outgoing
 
@@ -104,16 +104,16 @@ class _Client:
         self._max_bytes = address.number("max_bytes", MAX_BYTES, least=1 << 20)
         self._max_age = address.number("max_age", MAX_AGE, least=1)
         self._replicas = address.number("replicas", 1, least=1, most=5)
-        need("nats", str(address), "nats")
-        self._library = need("nats.aio.client", str(address), "nats")
-        self.errors = need("nats.errors", str(address), "nats")
-        self.js_errors = need("nats.js.errors", str(address), "nats")
-        self.api = need("nats.js.api", str(address), "nats")
+        require_optional("nats", str(address), "nats")
+        self._library = require_optional("nats.aio.client", str(address), "nats")
+        self.errors = require_optional("nats.errors", str(address), "nats")
+        self.js_errors = require_optional("nats.js.errors", str(address), "nats")
+        self.api = require_optional("nats.js.api", str(address), "nats")
         self._entered = False
 
-    def subject(self, lane: int) -> str:
-        """Of a lane."""
-        return self.address.topic if lane == UNDIVIDED else f"{self.address.topic}.{lane}"
+    def subject(self, partition: int) -> str:
+        """Of a partition."""
+        return self.address.topic if partition == UNDIVIDED else f"{self.address.topic}.{partition}"
 
     def run(self, job: Callable[[], Awaitable[Result]], seconds: float | None = None) -> Result:
         """Connect if need be and do something; whatever goes wrong becomes a BusError, and the next call connects."""
@@ -127,7 +127,7 @@ class _Client:
         except self.errors.MaxPayloadError:
             raise MessageRefusedError(f"{self.address}: a message is larger than the server's max_payload") from None
         except (self.errors.Error, OSError, TimeoutError, ValueError, *_CANCELLED) as error:
-            self._let_go()
+            self._leave_loop()
             why = str(error) or type(error).__name__
             if isinstance(error, self.js_errors.ServiceUnavailableError):  # it says nothing by itself
                 why = "the server has no JetStream, or not yet: start it with `nats-server -js`"
@@ -142,11 +142,11 @@ class _Client:
         address = self.address
         failure: Exception | None = None
 
-        async def hear(error: Exception) -> None:
+        async def on_error(error: Exception) -> None:
             nonlocal failure
             failure = error
 
-        options: dict[str, Any] = {"allow_reconnect": False, "connect_timeout": self.timeout, "error_cb": hear}
+        options: dict[str, Any] = {"allow_reconnect": False, "connect_timeout": self.timeout, "error_cb": on_error}
         options |= {"max_reconnect_attempts": 1, "reconnect_time_wait": 0}
         password = address.password()
         if address.user:
@@ -196,7 +196,7 @@ class _Client:
                 return
             raise InputError(f"{self.address}: stream {self.stream} cannot be made: {error.description}") from None
 
-    def _let_go(self) -> None:
+    def _leave_loop(self) -> None:
         connection, self.connection = self.connection, None
         if connection is not None:
             with contextlib.suppress(Exception):
@@ -215,7 +215,7 @@ class _Client:
 
     def close(self) -> None:
         """Let go of everything; it may be used again."""
-        self._let_go()
+        self._leave_loop()
         if self._entered:
             self._entered = False
             _loop.leave()
@@ -237,17 +237,17 @@ def _number(headers: Any) -> int:
 
 
 class NatsReader:
-    """Reads one lane. Positions are sequences of the stream; `lost`: how often some behind one were removed."""
+    """Reads one partition. Positions are sequences of the stream; `lost`: how often some behind one were removed."""
 
-    def __init__(self, address: BusUrl, lane: int) -> None:
+    def __init__(self, address: BusUrl, partition: int) -> None:
         self._client = _Client(address)
-        self._subject = self._client.subject(lane)
+        self._subject = self._client.subject(partition)
         self._at = 0
         self._subscription: Any = None
         self._consumer = ""
         self._expected = 1  # the next message's number with this consumer: none was lost on the way
-        self._asked = 0  # messages that the server was asked for and has not sent
-        self._heard = 0.0
+        self._requested = 0  # messages that the server was asked for and has not sent
+        self._last_heard = 0.0
         self.lost = 0
 
     def open(self, position: str | None) -> None:
@@ -274,7 +274,7 @@ class NatsReader:
         self._subscription = await client.connection.subscribe(inbox)
         info = await self._consumer_behind(client, self._at)
         self._inbox, self._consumer = inbox, info.name
-        self._expected, self._asked, self._heard = 1, 0, time.monotonic()
+        self._expected, self._requested, self._last_heard = 1, 0, time.monotonic()
 
     async def _consumer_behind(self, client: _Client, at: int) -> Any:
         """What the server says of a consumer of our own, which it forgets by itself."""
@@ -320,39 +320,39 @@ class NatsReader:
         deadline = time.monotonic() + timeout
         found: list[Incoming] = []
         if not self._subscription.pending_msgs:
-            await self._ask()
+            await self._pull()
         while len(found) < most:
             waiting = self._subscription.pending_msgs
             if found and not waiting:
                 break
-            patience = min(deadline, self._heard + SILENT_SECONDS) - time.monotonic()
+            patience = min(deadline, self._last_heard + SILENT_SECONDS) - time.monotonic()
             try:
                 message = await self._subscription.next_msg(timeout=max(patience, 0.001))
             except self._client.errors.TimeoutError:
-                if time.monotonic() - self._heard >= SILENT_SECONDS:
+                if time.monotonic() - self._last_heard >= SILENT_SECONDS:
                     raise ConnectionError("nothing is heard of the server") from None
                 break
-            self._heard = time.monotonic()
+            self._last_heard = time.monotonic()
             if message.headers is not None and "Status" in message.headers:
-                await self._hear(message.headers)
+                await self._note_status(message.headers)
             else:
                 found.append(self._incoming(message))
         return found
 
-    async def _ask(self) -> None:
-        if self._asked > 0:
+    async def _pull(self) -> None:
+        if self._requested > 0:
             return
         request = {"batch": PULL_MESSAGES, "expires": int(PULL_SECONDS * 1e9)}
         request["idle_heartbeat"] = int(HEARTBEAT_SECONDS * 1e9)
         name = f"$JS.API.CONSUMER.MSG.NEXT.{self._client.stream}.{self._consumer}"
         await self._client.connection.publish(name, msgspec.json.encode(request), reply=self._inbox)
-        self._asked, self._heard = PULL_MESSAGES, time.monotonic()
+        self._requested, self._last_heard = PULL_MESSAGES, time.monotonic()
 
-    async def _hear(self, headers: dict[str, str]) -> None:
+    async def _note_status(self, headers: dict[str, str]) -> None:
         status = headers["Status"]
         if status in ("404", "408"):  # the time of a request is up
-            self._asked = 0
-            await self._ask()
+            self._requested = 0
+            await self._pull()
         elif status != "100":
             raise ConnectionError(f"the server says {status} {headers.get('Description', '')}")
 
@@ -361,7 +361,7 @@ class NatsReader:
         if sequence.consumer != self._expected:
             raise ConnectionError("a message was lost on the way: it is read again")
         self._expected += 1
-        self._asked -= 1
+        self._requested -= 1
         return Incoming(str(sequence.stream), message.data, _number(message.headers))
 
     def close(self) -> None:
@@ -370,11 +370,11 @@ class NatsReader:
 
 
 class NatsWriter:
-    """Writes to `lanes` subjects."""
+    """Writes to `partitions` subjects."""
 
-    def __init__(self, address: BusUrl, lanes: int) -> None:
+    def __init__(self, address: BusUrl, partitions: int) -> None:
         self._client = _Client(address)
-        self._lanes = range(lanes) if lanes else range(UNDIVIDED, 0)
+        self._partitions = range(partitions) if partitions else range(UNDIVIDED, 0)
         self._last: dict[int, int] = {}  # what is known of the newest numbers, until something fails
 
     def open(self) -> None:
@@ -386,61 +386,63 @@ class NatsWriter:
     async def _nothing(self) -> None:
         pass
 
-    def last(self, lane: int) -> int:
+    def last(self, partition: int) -> int:
         """The number of the newest message."""
-        return self._client.run(lambda: self._ask_last(lane))
+        return self._client.run(lambda: self._fetch_last(partition))
 
-    async def _ask_last(self, lane: int) -> int:
+    async def _fetch_last(self, partition: int) -> int:
         client = self._client
         try:
-            message = await client.jetstream.get_last_msg(client.stream, client.subject(lane))
+            message = await client.jetstream.get_last_msg(client.stream, client.subject(partition))
         except client.js_errors.NotFoundError:
             return 0
         return _number(message.headers)
 
     def send(self, messages: Sequence[Outgoing]) -> None:
         """Publish; a number that is not above the last one is there already."""
-        lanes: dict[int, list[Outgoing]] = {}
+        partitions: dict[int, list[Outgoing]] = {}
         for message in messages:
-            if message.lane not in self._lanes:
-                raise InputError(f"{self._client.address}: there are {len(self._lanes)} lanes, no lane {message.lane}")
-            lanes.setdefault(message.lane, []).append(message)
+            if message.partition not in self._partitions:
+                raise InputError(
+                    f"{self._client.address}: there are {len(self._partitions)} partitions, no partition {message.partition}"
+                )
+            partitions.setdefault(message.partition, []).append(message)
         deadline = time.monotonic() + self._client.timeout * (1 + len(messages) / 100)
         try:
-            for part in _turns(lanes):
+            for part in _turns(partitions):
                 left = max(deadline - time.monotonic(), 0.1)
                 self._client.run(lambda part=part: self._send(part), left)  # type: ignore[misc]
         except BaseException:
             self._last = {}
             raise
 
-    async def _send(self, lanes: dict[int, list[Outgoing]]) -> None:
-        await asyncio.gather(*(self._send_lane(lane, messages) for lane, messages in lanes.items()))
+    async def _send(self, partitions: dict[int, list[Outgoing]]) -> None:
+        await asyncio.gather(*(self._send_partition(partition, messages) for partition, messages in partitions.items()))
 
-    async def _send_lane(self, lane: int, messages: list[Outgoing]) -> None:
+    async def _send_partition(self, partition: int, messages: list[Outgoing]) -> None:
         client = self._client
-        subject = client.subject(lane)
+        subject = client.subject(partition)
         for message in messages:
             headers = None
             if message.number:
-                if lane not in self._last:
-                    self._last[lane] = await self._ask_last(lane)
-                if message.number <= self._last[lane]:
+                if partition not in self._last:
+                    self._last[partition] = await self._fetch_last(partition)
+                if message.number <= self._last[partition]:
                     continue
                 headers = {NUMBER: str(message.number), "Nats-Msg-Id": f"{subject}:{message.number}"}
             await client.jetstream.publish(subject, message.body, stream=client.stream, headers=headers)
             if message.number:
-                self._last[lane] = message.number
+                self._last[partition] = message.number
 
     def close(self) -> None:
         """Let go."""
         self._client.close()
 
 
-def _turns(lanes: dict[int, list[Outgoing]], most: int = 100) -> list[dict[int, list[Outgoing]]]:
-    """The same messages in parts of at most so many a lane."""
-    longest = max((len(messages) for messages in lanes.values()), default=0)
+def _turns(partitions: dict[int, list[Outgoing]], most: int = 100) -> list[dict[int, list[Outgoing]]]:
+    """The same messages in parts of at most so many a partition."""
+    longest = max((len(messages) for messages in partitions.values()), default=0)
     return [
-        {lane: messages[at : at + most] for lane, messages in lanes.items() if messages[at : at + most]}
+        {partition: messages[at : at + most] for partition, messages in partitions.items() if messages[at : at + most]}
         for at in range(0, longest, most)
     ]

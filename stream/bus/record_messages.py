@@ -1,4 +1,4 @@
-"""What netclust says on lanes: records, many to a message, and labels that people gave.
+"""What netclust says on partitions: records, many to a message, and labels that people gave.
 
 Records of one sensor's source keep their numbers (`seq`); `stream` is an id that stays the same for as long as numbers
 mean the same records. So who receives drops what is not above the last number of (sensor, stream, source): it may have
@@ -26,7 +26,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.container import need, pack, unpack
+from netclust.container import pack, require_array, unpack
 from netclust.errors import InputError, ModelError
 from netclust.labels import MAX_LABEL_CHARACTERS
 from netclust.schema import Schema
@@ -149,7 +149,7 @@ def unpack_records(body: bytes, schema: Schema, where: str) -> RecordMessage:
             f"{where}: records of schema {header.schema[:40]!r} from {header.sensor[:40]!r} do not have the columns of "
             f"{schema.name!r}: give sensor and receiver the same model"
         )
-    rows = len(need(arrays, "seq", np.uint64, (None,), where))
+    rows = len(require_array(arrays, "seq", np.uint64, (None,), where))
     if rows > MAX_ROWS:
         raise ModelError(f"{where}: {rows} records in one message, over {MAX_ROWS}: refused")
     table = Table(
@@ -157,11 +157,11 @@ def unpack_records(body: bytes, schema: Schema, where: str) -> RecordMessage:
         num=_matrix(arrays, "num", np.float64, (rows, len(schema.numeric)), where),
         sym=_matrix(arrays, "sym", np.int32, (rows, len(schema.coded)), where),
         symbols=header.symbols,
-        label=need(arrays, "label", np.int32, (rows,), where),
+        label=require_array(arrays, "label", np.int32, (rows,), where),
         labels=header.labels,
-        time=need(arrays, "time", np.int64, (rows,), where),
+        time=require_array(arrays, "time", np.int64, (rows,), where),
         seq=arrays["seq"],
-        key=need(arrays, "key", np.uint64, (rows,), where),
+        key=require_array(arrays, "key", np.uint64, (rows,), where),
         context={},
     )
     _check(table, where)
@@ -248,8 +248,8 @@ def _texts(column: NDArray[np.object_]) -> list[str]:
 
 def _matrix(arrays: dict[str, NDArray[Any]], name: str, kind: Any, shape: tuple[int, int], where: str) -> NDArray[Any]:
     if shape[0] * shape[1]:
-        return need(arrays, name, kind, shape, where)
-    return need(arrays, name, kind, (0,), where).reshape(shape)
+        return require_array(arrays, name, kind, shape, where)
+    return require_array(arrays, name, kind, (0,), where).reshape(shape)
 
 
 def _check(table: Table, where: str) -> None:

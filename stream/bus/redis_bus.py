@@ -1,7 +1,7 @@
-"""Lanes as Redis streams: `KEY:LANE` each, `KEY` undivided (what Suricata's EVE output writes, one line in a field).
+"""Partitions as Redis streams: `KEY:PARTITION` each, `KEY` undivided (what Suricata's EVE output writes, one line in a field).
 
 A numbered message has the id NUMBER-0, so Redis itself refuses to take it twice; one without a number gets an id of its
-time. The two do not mix on one lane. A stream keeps the newest `maxlen` messages, as memory is what Redis stores in.
+time. The two do not mix on one partition. A stream keeps the newest `maxlen` messages, as memory is what Redis stores in.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from netclust.errors import InputError
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.stream.bus.addresses import UNDIVIDED, BusUrl
 from netclust.stream.bus.base import BusError, Incoming, Outgoing
 
 __all__ = ["RedisReader", "RedisWriter"]
 
 MAXLEN = 10_000
-"""Messages that a lane keeps, unless the URL says otherwise."""
+"""Messages that a partition keeps, unless the URL says otherwise."""
 BODY, NUMBER = b"body", b"number"
 _SURICATA = b"eve"
 _ID = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
@@ -42,12 +42,12 @@ class _Client:
     def __init__(self, address: BusUrl) -> None:
         self.address = address
         self.timeout = address.timeout
-        self._library = need("redis", str(address), "redis")
+        self._library = require_optional("redis", str(address), "redis")
         self._connection: Any = None
 
-    def key(self, lane: int) -> str:
-        """The stream of a lane."""
-        return self.address.topic if lane == UNDIVIDED else f"{self.address.topic}:{lane}"
+    def key(self, partition: int) -> str:
+        """The stream of a partition."""
+        return self.address.topic if partition == UNDIVIDED else f"{self.address.topic}:{partition}"
 
     @contextlib.contextmanager
     def redis(self) -> Iterator[Any]:
@@ -72,7 +72,9 @@ class _Client:
             names = {"ssl_ca_certs": address.ca_file, "ssl_certfile": address.options.get("tls_cert")}
             names["ssl_keyfile"] = address.options.get("tls_key")
             secure |= {name: path for name, path in names.items() if path}
-        retry = need("redis.retry", str(address), "redis").Retry(need("redis.backoff", "", "redis").NoBackoff(), 0)
+        retry = require_optional("redis.retry", str(address), "redis").Retry(
+            require_optional("redis.backoff", "", "redis").NoBackoff(), 0
+        )
         return self._library.Redis(
             host=host.strip("[]"),
             port=int(port),
@@ -86,9 +88,9 @@ class _Client:
             **secure,
         )
 
-    def check(self, lane: int) -> None:
+    def check(self, partition: int) -> None:
         """That the key can be a stream."""
-        key = self.key(lane)
+        key = self.key(partition)
         with self.redis() as client:
             kind = client.type(key).decode()
         if kind not in ("none", "stream"):
@@ -103,12 +105,12 @@ class _Client:
 
 
 class RedisReader:
-    """Reads one lane. Positions are ids of the stream; `lost`: how often some behind one may have been removed."""
+    """Reads one partition. Positions are ids of the stream; `lost`: how often some behind one may have been removed."""
 
-    def __init__(self, address: BusUrl, lane: int) -> None:
+    def __init__(self, address: BusUrl, partition: int) -> None:
         self._client = _Client(address)
-        self._lane = lane
-        self._key = self._client.key(lane)
+        self._partition = partition
+        self._key = self._client.key(partition)
         self._field = address.options.get("field", "").encode()
         self._at = "0-0"
         self.lost = 0
@@ -118,7 +120,7 @@ class RedisReader:
         at = self._parsed(position)
         self._client.close()
         self._at = at
-        self._client.check(self._lane)
+        self._client.check(self._partition)
         if position is not None:
             self._see_what_is_lost()
 
@@ -154,7 +156,7 @@ class RedisReader:
     def waiting(self, position: str | None) -> int:
         """All of them if the oldest is behind the position, else counted some at a time."""
         at = self._parsed(position)
-        self._client.check(self._lane)
+        self._client.check(self._partition)
         with self._client.redis() as client:
             oldest = client.xrange(self._key, count=1)
             if not oldest or _order(oldest[0][0].decode()) > _order(at):
@@ -184,28 +186,30 @@ def _order(ident: str) -> tuple[int, int]:
 
 
 class RedisWriter:
-    """Writes to `lanes` streams, in transactions: all of one or none."""
+    """Writes to `partitions` streams, in transactions: all of one or none."""
 
-    def __init__(self, address: BusUrl, lanes: int) -> None:
+    def __init__(self, address: BusUrl, partitions: int) -> None:
         self._client = _Client(address)
-        self._lanes = range(lanes) if lanes else range(UNDIVIDED, 0)
+        self._partitions = range(partitions) if partitions else range(UNDIVIDED, 0)
         self._maxlen = address.number("maxlen", MAXLEN) or None
 
     def open(self) -> None:
         """Reach the server. Streams are made by the first message."""
-        self._client.check(self._lanes[0])
+        self._client.check(self._partitions[0])
 
-    def last(self, lane: int) -> int:
+    def last(self, partition: int) -> int:
         """The number of the newest message."""
         with self._client.redis() as client:
-            found = client.xrevrange(self._client.key(lane), count=1)
+            found = client.xrevrange(self._client.key(partition), count=1)
         return int(found[0][1].get(NUMBER, b"0")) if found else 0
 
     def send(self, messages: Sequence[Outgoing]) -> None:
         """Append; a number that is not above the last one is there already."""
         for message in messages:
-            if message.lane not in self._lanes:
-                raise InputError(f"{self._client.address}: there are {len(self._lanes)} lanes, no lane {message.lane}")
+            if message.partition not in self._partitions:
+                raise InputError(
+                    f"{self._client.address}: there are {len(self._partitions)} partitions, no partition {message.partition}"
+                )
         begin = size = 0
         for i, message in enumerate(messages):
             if i > begin and (i - begin >= _SEND_MESSAGES or size + len(message.body) > _SEND_BYTES):
@@ -221,17 +225,17 @@ class RedisWriter:
             for m in messages:
                 fields = {BODY: m.body} | ({NUMBER: m.number} if m.number else {})
                 ident = f"{m.number}-0" if m.number else "*"
-                pipe.xadd(self._client.key(m.lane), fields, id=ident, maxlen=self._maxlen, approximate=True)
+                pipe.xadd(self._client.key(m.partition), fields, id=ident, maxlen=self._maxlen, approximate=True)
             answers = pipe.execute(raise_on_error=False)
         refused = [m for m, answer in zip(messages, answers, strict=True) if isinstance(answer, Exception)]
         errors = [answer for answer in answers if isinstance(answer, Exception)]
         if errors and not all("equal or smaller" in str(error) for error in errors):
             raise BusError(f"{self._client.address}: {errors[0]}")
-        newest = {m.lane: m.number for m in refused}
-        for lane, number in newest.items():
-            if self.last(lane) < number:
+        newest = {m.partition: m.number for m in refused}
+        for partition, number in newest.items():
+            if self.last(partition) < number:
                 raise InputError(
-                    f"{self._client.address}: {self._client.key(lane)} has messages that are not numbered: "
+                    f"{self._client.address}: {self._client.key(partition)} has messages that are not numbered: "
                     "use a key of its own"
                 )
 

@@ -1,1 +1,1 @@
-"""The distributed engine: shards that each judge one lane of a bus, and what joins their findings to campaigns."""
+"""The distributed engine: shards that each judge one partition of a bus, and what joins their findings to campaigns."""

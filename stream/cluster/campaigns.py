@@ -54,9 +54,9 @@ class _Node(msgspec.Struct):
         return self.member.first_time, self.member.partition, self.member.cluster, self.member.id
 
 
-class _State(msgspec.Struct, forbid_unknown_fields=True):
+class _State(msgspec.Struct, forbid_unknown_fields=True, rename={"reported": "told"}):
     nodes: list[_Node]
-    told: dict[str, list[str]]
+    reported: dict[str, list[str]]
     given_up: Annotated[int, msgspec.Meta(ge=0)]
     unreadable: Annotated[int, msgspec.Meta(ge=0)]
 
@@ -88,7 +88,7 @@ class Campaigns:
         self._most = most
         self._nodes: dict[str, _Node] = {}
         self._next: dict[str, set[str]] = {}
-        self._told: dict[str, list[str]] = {}
+        self._reported: dict[str, list[str]] = {}
         self._campaign_of: dict[str, str] = {}  # of members that were told
         self.given_up = 0
         self.unreadable = 0
@@ -104,7 +104,7 @@ class Campaigns:
             self.unreadable += 1
             return []
         touched = {member.id, *self._next.get(member.id, ())}
-        self._hear(member)
+        self._note_member(member)
         self._link(self._nodes[member.id])
         while len(self._nodes) > self._most:
             oldest = min(self._nodes.values(), key=lambda node: (node.member.last_time, node.order)).member.id
@@ -126,7 +126,7 @@ class Campaigns:
         ):
             raise InputError("a cluster's summary is not of this model's encoding")
 
-    def _hear(self, member: Member) -> None:
+    def _note_member(self, member: Member) -> None:
         node = self._nodes.get(member.id)
         if node is None:
             node = self._nodes[member.id] = _Node(member, [], 0, [])
@@ -187,7 +187,7 @@ class Campaigns:
         changed: list[Campaign] = []
         # What was told of those that are given up, too.
         for ident in sorted({self._campaign_of.get(i, "") for i in touched} - {""}):
-            touched |= set(self._told[ident])
+            touched |= set(self._reported[ident])
         done: set[str] = set()
         for ident in sorted(touched & self._nodes.keys()):
             if ident in done:
@@ -195,27 +195,27 @@ class Campaigns:
             members = self._component(ident)
             done |= set(members)
             was = sorted({self._campaign_of[i] for i in members if i in self._campaign_of})
-            if len(members) < 2 or (len(was) == 1 and self._told[was[0]] == members):
+            if len(members) < 2 or (len(was) == 1 and self._reported[was[0]] == members):
                 continue
-            changed.append(self._tell(members, was))
+            changed.append(self._report(members, was))
         gone = {self._campaign_of[i] for i in touched if i in self._campaign_of}
         for ident in sorted(gone):
-            if not any(i in self._nodes and len(self._component(i)) > 1 for i in self._told[ident]):
-                self._untell(ident)
+            if not any(i in self._nodes and len(self._component(i)) > 1 for i in self._reported[ident]):
+                self._withdraw(ident)
                 changed.append(Campaign(campaign=ident, action="end"))
         return changed
 
-    def _untell(self, ident: str) -> None:
-        for i in self._told.pop(ident):
+    def _withdraw(self, ident: str) -> None:
+        for i in self._reported.pop(ident):
             self._campaign_of.pop(i, None)
 
-    def _tell(self, members: list[str], was: list[str]) -> Campaign:
-        before = {i for ident in was for i in self._told[ident]}
+    def _report(self, members: list[str], was: list[str]) -> Campaign:
+        before = {i for ident in was for i in self._reported[ident]}
         for ident in was:
-            self._untell(ident)
+            self._withdraw(ident)
         nodes = sorted((self._nodes[i] for i in members), key=lambda node: node.order)
         ident = f"k-{nodes[0].member.id}"
-        self._told[ident] = members
+        self._reported[ident] = members
         self._campaign_of |= dict.fromkeys(members, ident)
         action: Action = "open" if not was else "merge" if len(was) > 1 else "grow"
         if before - set(members):
@@ -246,7 +246,7 @@ class Campaigns:
 
     def snapshot(self) -> bytes:
         """All that is remembered, as JSON."""
-        return msgspec.json.encode(_State(list(self._nodes.values()), self._told, self.given_up, self.unreadable))
+        return msgspec.json.encode(_State(list(self._nodes.values()), self._reported, self.given_up, self.unreadable))
 
     def _restore(self, state: bytes) -> None:
         try:
@@ -264,8 +264,8 @@ class Campaigns:
         for node in found.nodes:
             if node.member.id in self._nodes:
                 self._link(node)
-        self._told = found.told
-        self._campaign_of = {i: ident for ident, members in found.told.items() for i in members}
+        self._reported = found.reported
+        self._campaign_of = {i: ident for ident, members in found.reported.items() for i in members}
 
 
 def _apart(a: Member, b: Member) -> int:

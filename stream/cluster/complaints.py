@@ -7,9 +7,9 @@ log a wrong topic, or another number of partitions than the sensors', would look
 >>> from netclust.stream.daemon.logs import Log
 >>> import io, json
 >>> out, progress = io.StringIO(), Progress()
->>> complaints = Complaints(Log("json", "info", out), progress, "memory://example/records", 4)
->>> progress.fails("lane 2", OSError("refused"))
->>> complaints.look(); complaints.look(); progress.works("lane 2"); complaints.look()
+>>> shard_warnings = ShardWarnings(Log("json", "info", out), progress, "memory://example/records", 4)
+>>> progress.fails("partition 2", OSError("refused"))
+>>> shard_warnings.look(); shard_warnings.look(); progress.works("partition 2"); shard_warnings.look()
 >>> [json.loads(line)["message"] for line in out.getvalue().splitlines()]
 ['the bus does not answer: it is asked again', 'the bus answers again']
 """
@@ -28,7 +28,7 @@ from netclust.stream.cluster.lanes import Progress
 from netclust.stream.cluster.shard import Shard
 from netclust.stream.daemon.logs import Log
 
-__all__ = ["Complaints"]
+__all__ = ["ShardWarnings"]
 
 LOOK_SECONDS = 1.0
 AGAIN_SECONDS = 60.0
@@ -38,7 +38,7 @@ ABOVE_SECONDS = 600.0
 
 _OF_SHARDS = {
     "unreadable": "messages cannot be read, and are passed over",
-    "wrong_lane": "records came in another shard's lane, and are passed over: do sensors ship to as many partitions?",
+    "wrong_lane": "records came in another shard's partition, and are passed over: do sensors ship to as many partitions?",
 }
 _OF_PROCESS = {
     "positions_lost": "messages were removed from the bus before they were read",
@@ -48,13 +48,13 @@ _OF_PROCESS = {
 }
 
 
-class Complaints:
-    """Looks at the counts of one process every second. `first`: the one that also looks for lanes nobody reads."""
+class ShardWarnings:
+    """Looks at the counts of one process every second. `first`: the one that also looks for partitions nobody reads."""
 
     def __init__(self, log: Log, progress: Progress, url: str, partitions: int, *, first: bool = False) -> None:
         self._log, self._progress, self._url, self._partitions = log, progress, url, partitions
         self._shards: dict[int, Shard] = {}
-        self._told: Counter[tuple[str, int]] = Counter()
+        self._reported: Counter[tuple[str, int]] = Counter()
         self._when: dict[tuple[str, int], float] = {}
         self._trouble = ""
         self._began = time.monotonic()
@@ -64,7 +64,7 @@ class Complaints:
     def watch(self, shard: Shard) -> None:
         """A shard begins to work here; what it counted before a restart was told then."""
         for name in _OF_SHARDS:
-            self._told[name, shard.partition] = shard.counters[name]
+            self._reported[name, shard.partition] = shard.counters[name]
         self._shards[shard.partition] = shard
 
     def begin(self) -> None:
@@ -88,23 +88,23 @@ class Complaints:
         for partition, shard in list(self._shards.items()):
             for name, message in _OF_SHARDS.items():
                 more = {"why": shard.unreadable} if name == "unreadable" else {"partitions": self._partitions}
-                self._tell(name, partition, shard.counters[name], message, shard=partition, **more)
+                self._warn(name, partition, shard.counters[name], message, shard=partition, **more)
             labels = shard.detector.linker.labels
             message = "records have labels that are left out: too many different ones, or no names"
             first = next(iter(labels.first_dropped.values()), "")
-            self._tell("labels", partition, labels.dropped.total(), message, shard=partition, first=first)
+            self._warn("labels", partition, labels.dropped.total(), message, shard=partition, first=first)
         for name, message in _OF_PROCESS.items():
-            self._tell(name, -1, self._progress.counters[name], message)
-        self._tell_silence()
-        self._tell_lanes_above()
+            self._warn(name, -1, self._progress.counters[name], message)
+        self._warn_of_silence()
+        self._warn_of_unread_partitions()
 
-    def _tell(self, name: str, partition: int, count: int, message: str, **facts: object) -> None:
+    def _warn(self, name: str, partition: int, count: int, message: str, **facts: object) -> None:
         key, now = (name, partition), time.monotonic()
-        if count > self._told[key] and now - self._when.get(key, -AGAIN_SECONDS) >= AGAIN_SECONDS:
-            self._log.warning(message, count=count - self._told[key], **facts)
-            self._told[key], self._when[key] = count, now
+        if count > self._reported[key] and now - self._when.get(key, -AGAIN_SECONDS) >= AGAIN_SECONDS:
+            self._log.warning(message, count=count - self._reported[key], **facts)
+            self._reported[key], self._when[key] = count, now
 
-    def _tell_silence(self) -> None:
+    def _warn_of_silence(self) -> None:
         """Of a process whose shards have never heard anything: a network may be quiet after a restart."""
         silent = not self._progress.first and not self._shards and time.monotonic() - self._began > SILENT_SECONDS
         if silent and not self._silent and not self._trouble:
@@ -114,8 +114,8 @@ class Complaints:
                 input=str(parse_bus_url(self._url)), partitions=self._partitions, seconds=round(SILENT_SECONDS),
             )  # fmt: skip
 
-    def _tell_lanes_above(self) -> None:
-        """Sensors that ship to more partitions fill lanes that no shard reads."""
+    def _warn_of_unread_partitions(self) -> None:
+        """Sensors that ship to more partitions fill partitions that no shard reads."""
         if time.monotonic() < self._above:
             return
         self._above = time.monotonic() + ABOVE_SECONDS
@@ -126,7 +126,7 @@ class Complaints:
                 if reader.take(0.2, 1):
                     self._above = float("inf")
                     self._log.warning(
-                        "there are messages in a lane above the last: do sensors ship to as many partitions?",
+                        "there are messages in a partition above the last: do sensors ship to as many partitions?",
                         lane=self._partitions, partitions=self._partitions,
                     )  # fmt: skip
             finally:

@@ -1,8 +1,8 @@
-"""The dataflow: lanes -> shards -> verdicts, events; clusters of all shards -> campaigns.
+"""The dataflow: partitions -> shards -> verdicts, events; clusters of all shards -> campaigns.
 
-    lane p --(position)--> shard p --(snapshot)--+--> verdicts, lane p
-                                                 +--> events, lane p
-                                                 +--> members --> campaigns --> one lane
+    partition p --(position)--> shard p --(snapshot)--+--> verdicts, partition p
+                                                 +--> events, partition p
+                                                 +--> members --> campaigns --> one partition
 
 Everything up to the campaigns stays on one worker (see placement). Bytewax keeps positions and snapshots of the same
 epoch together; all that it is given to keep is text and bytes.
@@ -19,11 +19,11 @@ from bytewax.dataflow import Dataflow
 
 from netclust.model import Model
 from netclust.stream.cluster.campaigns import Campaigns
-from netclust.stream.cluster.lanes import Bodies, LaneSink, LaneSource, Progress
-from netclust.stream.cluster.placement import lane_keys
-from netclust.stream.cluster.recovery import CAMPAIGNS_STEP, FLOW, LANES_STEP, SHARDS_STEP
+from netclust.stream.cluster.lanes import Bodies, PartitionSink, PartitionSource, Progress
+from netclust.stream.cluster.placement import partition_keys
+from netclust.stream.cluster.recovery import CAMPAIGNS_STEP, FLOW, INPUT_STEP, SHARDS_STEP
 from netclust.stream.cluster.shard import Output, Seen, Shard
-from netclust.stream.daemon.config import ClusterConfig, Config
+from netclust.stream.daemon.config import Config, ShardingConfig
 
 __all__ = ["build_flow"]
 
@@ -51,10 +51,10 @@ class _ShardLogic(op.StatefulBatchLogic[Bodies, Output, bytes]):
         return shard
 
     def on_batch(self, values: list[Bodies]) -> tuple[list[Output], bool]:
-        """Messages of the lane, in order."""
+        """Messages of the partition, in order."""
         shard = self._shard
         if shard is None:
-            partitions = self._config.cluster.partitions if self._config.cluster is not None else 1
+            partitions = self._config.sharding.partitions if self._config.sharding is not None else 1
             shard = self._begin(Shard(self._model, self._config, values[0][0], partitions, seen=self._seen))
         outputs = shard.step([body for _, bodies in values for body in bodies])
         self._progress.last = time.time()
@@ -70,7 +70,7 @@ class _ShardLogic(op.StatefulBatchLogic[Bodies, Output, bytes]):
 class _CampaignLogic(op.StatefulBatchLogic[bytes, bytes, bytes]):
     """What joins the clusters of all shards."""
 
-    def __init__(self, model: Model, config: ClusterConfig, resume: bytes | None) -> None:
+    def __init__(self, model: Model, config: ShardingConfig, resume: bytes | None) -> None:
         self._campaigns = Campaigns(
             model, gap_seconds=config.campaign_gap_seconds, most=config.max_campaign_clusters, state=resume
         )
@@ -87,29 +87,29 @@ class _CampaignLogic(op.StatefulBatchLogic[bytes, bytes, bytes]):
 def build_flow(
     model: Model,
     config: Config,
-    cluster: ClusterConfig,
+    sharding: ShardingConfig,
     progress: Progress,
     *,
     watch: Watch = lambda _: None,
     seen: Seen = lambda _: None,
 ) -> Dataflow:
     """The whole dataflow; `watch` is shown every shard that begins, `seen` every outcome, in their worker's thread."""
-    lanes, keys = cluster.partitions, lane_keys(cluster.partitions)
+    partitions, keys = sharding.partitions, partition_keys(sharding.partitions)
     flow = Dataflow(FLOW)
-    source = LaneSource(cluster.input, lanes, cluster.batch_messages, progress)
-    messages = op.input(LANES_STEP, flow, source)
+    source = PartitionSource(sharding.input, partitions, sharding.batch_messages, progress)
+    messages = op.input(INPUT_STEP, flow, source)
     outputs = op.stateful_batch(
         SHARDS_STEP, messages, lambda resume: _ShardLogic(model, config, progress, resume or None, watch, seen)
     )
-    for kind, url in (("verdicts", cluster.verdicts), ("events", cluster.events)):
+    for kind, url in (("verdicts", sharding.verdicts), ("events", sharding.events)):
         if url:
             some = op.filter_map_value(f"{kind}", outputs, _of_kind(kind))
-            op.output(f"write_{kind}", some, LaneSink(url, lanes, keys, kind, progress))
-    if cluster.campaigns:
+            op.output(f"write_{kind}", some, PartitionSink(url, partitions, keys, kind, progress))
+    if sharding.campaigns:
         members = op.filter_map("members", outputs, _member)
-        found = op.stateful_batch(CAMPAIGNS_STEP, members, lambda resume: _CampaignLogic(model, cluster, resume))
+        found = op.stateful_batch(CAMPAIGNS_STEP, members, lambda resume: _CampaignLogic(model, sharding, resume))
         written = op.map_value("campaign_events", found, _unnumbered)
-        op.output("write_campaigns", written, LaneSink(cluster.campaigns, 1, [CAMPAIGNS], "campaigns", progress))
+        op.output("write_campaigns", written, PartitionSink(sharding.campaigns, 1, [CAMPAIGNS], "campaigns", progress))
     return flow
 
 

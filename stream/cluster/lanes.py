@@ -1,4 +1,4 @@
-"""Lanes of a bus as sources and sinks of Bytewax.
+"""Partitions of a bus as sources and sinks of Bytewax.
 
 A source's snapshot is its position. A sink asks the bus what was written last and leaves out what is not newer: after a
 crash Bytewax replays an epoch, and shards say the same again with the same numbers.
@@ -16,11 +16,11 @@ from datetime import UTC, datetime, timedelta
 from bytewax.inputs import FixedPartitionedSource, StatefulSourcePartition
 from bytewax.outputs import FixedPartitionedSink, StatefulSinkPartition
 
-from netclust.stream.bus.base import BusError, LaneReader, LaneWriter, MessageRefusedError, Outgoing
+from netclust.stream.bus.base import BusError, MessageRefusedError, Outgoing, PartitionReader, PartitionWriter
 from netclust.stream.bus.factory import open_reader, open_writer
-from netclust.stream.cluster.placement import lane_keys, part_name
+from netclust.stream.cluster.placement import part_name, partition_keys
 
-__all__ = ["LaneSink", "LaneSource", "Progress"]
+__all__ = ["PartitionSink", "PartitionSource", "Progress"]
 
 IDLE_SECONDS = 0.02
 MAX_WAIT_SECONDS = 5.0
@@ -28,7 +28,7 @@ TRIES = 6
 """A bus that does not answer so often in succession ends the worker; the supervisor starts it again."""
 
 Bodies = tuple[int, list[bytes]]
-"""A lane and messages of it."""
+"""A partition and messages of it."""
 
 
 @dataclass(eq=False)
@@ -40,9 +40,9 @@ class Progress:
     counters: Counter[str] = field(default_factory=Counter)
     first: float = 0.0  # when the first message came, and when the last one was done with; seconds since the epoch
     last: float = 0.0
-    asked: float = 0.0  # when a lane was last asked: the process is at work
+    polled: float = 0.0  # when a partition was last asked: the process is at work
     kept: float = 0.0  # when the state of a shard was last kept
-    caught_up: set[int] = field(default_factory=set)  # lanes that had nothing when they were last asked
+    caught_up: set[int] = field(default_factory=set)  # partitions that had nothing when they were last asked
     troubles: dict[str, str] = field(default_factory=dict)  # what the bus said when it did not answer, by who asked
 
     def fails(self, who: str, error: Exception) -> None:
@@ -60,34 +60,36 @@ class Progress:
         return next(iter(list(self.troubles.values())), "")
 
 
-class LaneSource(FixedPartitionedSource[tuple[str, Bodies], str | None]):
-    """The lanes of a topic; a part each."""
+class PartitionSource(FixedPartitionedSource[tuple[str, Bodies], str | None]):
+    """The partitions of a topic; a part each."""
 
-    def __init__(self, url: str, lanes: int, most: int, progress: Progress) -> None:
-        self._url, self._lanes, self._most, self._progress = url, lanes, most, progress
+    def __init__(self, url: str, partitions: int, most: int, progress: Progress) -> None:
+        self._url, self._partitions, self._most, self._progress = url, partitions, most, progress
 
     def list_parts(self) -> list[str]:
-        """All lanes can be read from everywhere."""
-        return [part_name(lane) for lane in range(self._lanes)]
+        """All partitions can be read from everywhere."""
+        return [part_name(partition) for partition in range(self._partitions)]
 
-    def build_part(self, step_id: str, for_part: str, resume_state: str | None) -> LanePart:
-        """Open a lane behind a position."""
-        lane = int(for_part)
-        reader = open_reader(self._url, lane)
+    def build_part(self, step_id: str, for_part: str, resume_state: str | None) -> PartitionInput:
+        """Open a partition behind a position."""
+        partition = int(for_part)
+        reader = open_reader(self._url, partition)
         insist(lambda: reader.open(resume_state), self._progress, "bus_errors_in")
-        return LanePart(reader, lane, lane_keys(self._lanes)[lane], resume_state, self._most, self._progress)
+        return PartitionInput(
+            reader, partition, partition_keys(self._partitions)[partition], resume_state, self._most, self._progress
+        )
 
 
-class LanePart(StatefulSourcePartition[tuple[str, Bodies], str | None]):
-    """One lane."""
+class PartitionInput(StatefulSourcePartition[tuple[str, Bodies], str | None]):
+    """One partition."""
 
     def __init__(
-        self, reader: LaneReader, lane: int, key: str, position: str | None, most: int, progress: Progress
+        self, reader: PartitionReader, partition: int, key: str, position: str | None, most: int, progress: Progress
     ) -> None:
-        self._reader, self._lane, self._key, self._position = reader, lane, key, position
+        self._reader, self._partition, self._key, self._position = reader, partition, key, position
         self._most, self._progress = most, progress
         self._wait, self._lost = 0.0, 0
-        self._heard, self._left = time.monotonic(), -1
+        self._last_heard, self._left = time.monotonic(), -1
 
     def next_batch(self) -> Sequence[tuple[str, Bodies]]:
         """The messages that are there."""
@@ -95,41 +97,41 @@ class LanePart(StatefulSourcePartition[tuple[str, Bodies], str | None]):
         now = time.monotonic()
         if progress.stop.is_set():
             raise StopIteration
-        progress.asked = time.time()
+        progress.polled = time.time()
         try:
             messages = self._reader.take(0.0, self._most)
             if not messages and self._is_idle(now):
                 raise StopIteration
         except BusError as error:
             progress.counters["bus_errors_in"] += 1
-            progress.fails(f"lane {self._lane}", error)
+            progress.fails(f"partition {self._partition}", error)
             self._wait = min(max(2 * self._wait, 0.1), MAX_WAIT_SECONDS)
             return []
-        progress.works(f"lane {self._lane}")
+        progress.works(f"partition {self._partition}")
         lost = int(getattr(self._reader, "lost", 0))
         progress.counters["positions_lost"] += lost - self._lost
         self._lost = lost
         if not messages:
-            progress.caught_up.add(self._lane)
+            progress.caught_up.add(self._partition)
             self._wait = IDLE_SECONDS
             return []
-        progress.caught_up.discard(self._lane)
-        self._wait, self._heard, self._left = 0.0, time.monotonic(), -1
+        progress.caught_up.discard(self._partition)
+        self._wait, self._last_heard, self._left = 0.0, time.monotonic(), -1
         progress.first = progress.first or time.time()
         self._position = messages[-1].position
-        return [(self._key, (self._lane, [message.body for message in messages]))]
+        return [(self._key, (self._partition, [message.body for message in messages]))]
 
     def _is_idle(self, now: float) -> bool:
         """Whether it shall end now, as nothing came for so long; BusError.
 
-        Other lanes of this worker may have taken all that time, and some buses answer only at the next call: so the
+        Other partitions of this worker may have taken all that time, and some buses answer only at the next call: so the
         bus is asked whether something waits. It ends too if that stays the same: not all that Kafka counts will come.
         """
         patience = self._progress.until_idle
-        if patience is None or now - self._heard <= patience:
+        if patience is None or now - self._last_heard <= patience:
             return False
         left, before = self._reader.waiting(self._position), self._left
-        self._left, self._heard = left, time.monotonic()
+        self._left, self._last_heard = left, time.monotonic()
         return left in (0, before)
 
     def next_awake(self) -> datetime | None:
@@ -145,39 +147,39 @@ class LanePart(StatefulSourcePartition[tuple[str, Bodies], str | None]):
         self._reader.close()
 
 
-class LaneSink(FixedPartitionedSink[tuple[int, bytes], None]):
-    """The lanes of a topic, a part each; items are numbered, or (0) are numbered when they are written."""
+class PartitionSink(FixedPartitionedSink[tuple[int, bytes], None]):
+    """The partitions of a topic, a part each; items are numbered, or (0) are numbered when they are written."""
 
-    def __init__(self, url: str, lanes: int, keys: Sequence[str], kind: str, progress: Progress) -> None:
-        self._url, self._lanes, self._kind, self._progress = url, lanes, kind, progress
-        self._lane_of = {key: lane for lane, key in enumerate(keys)}
+    def __init__(self, url: str, partitions: int, keys: Sequence[str], kind: str, progress: Progress) -> None:
+        self._url, self._partitions, self._kind, self._progress = url, partitions, kind, progress
+        self._partition_of = {key: partition for partition, key in enumerate(keys)}
         self._writers: dict[int, _Shared] = {}
         self._lock = threading.Lock()
 
     def list_parts(self) -> list[str]:
-        """All lanes can be written to from everywhere."""
-        return [part_name(lane) for lane in range(self._lanes)]
+        """All partitions can be written to from everywhere."""
+        return [part_name(partition) for partition in range(self._partitions)]
 
     def part_fn(self, item_key: str) -> int:
-        """The lane of a key."""
-        return self._lane_of[item_key]
+        """The partition of a key."""
+        return self._partition_of[item_key]
 
-    def build_part(self, step_id: str, for_part: str, resume_state: None) -> LaneSinkPart:
+    def build_part(self, step_id: str, for_part: str, resume_state: None) -> PartitionOutput:
         """Ask the bus what it has."""
         with self._lock:  # a writer belongs to one thread: to one worker
             shared = self._writers.get(threading.get_ident())
             if shared is None:
-                shared = self._writers[threading.get_ident()] = _Shared(open_writer(self._url, self._lanes))
+                shared = self._writers[threading.get_ident()] = _Shared(open_writer(self._url, self._partitions))
                 insist(shared.writer.open, self._progress, "bus_errors_out")
             shared.users += 1
-        return LaneSinkPart(shared, int(for_part), self._kind, self._progress)
+        return PartitionOutput(shared, int(for_part), self._kind, self._progress)
 
 
 @dataclass(eq=False)
 class _Shared:
     """A writer, and how many parts write by it."""
 
-    writer: LaneWriter
+    writer: PartitionWriter
     users: int = 0
 
     def close(self) -> None:
@@ -187,22 +189,22 @@ class _Shared:
             self.writer.close()
 
 
-class LaneSinkPart(StatefulSinkPartition[tuple[int, bytes], None]):
-    """One lane that is written to."""
+class PartitionOutput(StatefulSinkPartition[tuple[int, bytes], None]):
+    """One partition that is written to."""
 
-    def __init__(self, shared: _Shared, lane: int, kind: str, progress: Progress) -> None:
+    def __init__(self, shared: _Shared, partition: int, kind: str, progress: Progress) -> None:
         self._shared, self._writer = shared, shared.writer
-        self._lane, self._kind, self._progress = lane, kind, progress
+        self._partition, self._kind, self._progress = partition, kind, progress
         self._last = 0
-        insist(self._ask, progress, "bus_errors_out")
+        insist(self._fetch_last_numbers, progress, "bus_errors_out")
 
-    def _ask(self) -> None:
-        self._last = self._writer.last(self._lane)
+    def _fetch_last_numbers(self) -> None:
+        self._last = self._writer.last(self._partition)
 
     def write_batch(self, values: list[tuple[int, bytes]]) -> None:
         """Write what is newer than what the bus has."""
         numbered = [(number or self._last + i, body) for i, (number, body) in enumerate(values, 1)]
-        todo = [Outgoing(self._lane, number, body) for number, body in numbered if number > self._last]
+        todo = [Outgoing(self._partition, number, body) for number, body in numbered if number > self._last]
         self._progress.counters[f"{self._kind}_skipped"] += len(values) - len(todo)
 
         def send() -> None:
@@ -216,12 +218,12 @@ class LaneSinkPart(StatefulSinkPartition[tuple[int, bytes], None]):
             self._last = fresh[-1].number
 
         # Some may have been written by a call that failed: the bus is asked again before the next.
-        insist(send, self._progress, "bus_errors_out", before=self._ask)
+        insist(send, self._progress, "bus_errors_out", before=self._fetch_last_numbers)
         self._progress.counters[f"{self._kind}_written"] += len(todo)
 
     def _send_others(self, messages: list[Outgoing]) -> None:
         """One of them will never be taken: all but that."""
-        self._ask()
+        self._fetch_last_numbers()
         for message in messages:
             if message.number > self._last:
                 try:

@@ -65,15 +65,15 @@ class Measures:
         try:
             start_http_server(port + offset, host, self.telemetry.registry)
         except (OSError, OverflowError) as error:
-            raise InputError(f"cluster.metrics {host}:{port + offset}: {error}") from None
+            raise InputError(f"sharding.metrics {host}:{port + offset}: {error}") from None
 
     def _process(self) -> dict[str, float]:
-        """What the daemon's rules ask about: a quiet lane is no stuck process, and all that came may be kept."""
+        """What the daemon's rules ask about: a quiet partition is no stuck process, and all that came may be kept."""
         progress, shards = self._progress, list(self._shards.values())
         waits = progress.last > progress.kept
         return {
-            "ready": float(progress.asked > 0),
-            "heartbeat_timestamp_seconds": progress.asked,
+            "ready": float(progress.polled > 0),
+            "heartbeat_timestamp_seconds": progress.polled,
             "labels": float(max((len(shard.detector.linker.labels) for shard in shards), default=0)),
             "warmup_progress_ratio": min((shard.detector.warmth for shard in shards), default=1.0),
             "checkpoint_age_seconds": time.time() - max(progress.kept, progress.first) if waits else 0.0,

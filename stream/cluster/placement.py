@@ -1,11 +1,11 @@
-"""Which worker has which lane: lane p of the input, its shard and its outputs all on worker p mod N.
+"""Which worker has which partition: partition p of the input, its shard and its outputs all on worker p mod N.
 
 Bytewax hands out parts of sources and sinks in turn, and keys by the hash of their text (SipHash-1-3 of Rust, modulo
-the number of workers): four keys can all come to lie on one of two workers. So the key of a lane is chosen by its hash:
+the number of workers): four keys can all come to lie on one of two workers. So the key of a partition is chosen by its hash:
 shards are spread evenly, and no message crosses a process boundary. If Bytewax changes its hash, results stay the same
 and only the spreading gets worse.
 
->>> [sip_hash(key) % 4 for key in lane_keys(6)]
+>>> [sip_hash(key) % 4 for key in partition_keys(6)]
 [0, 1, 2, 3, 0, 1]
 """
 
@@ -13,27 +13,27 @@ from __future__ import annotations
 
 from functools import cache
 
-__all__ = ["lane_keys", "part_name", "sip_hash"]
+__all__ = ["part_name", "partition_keys", "sip_hash"]
 
 WORKERS = 240
-"""Lanes are spread evenly over any number of workers that divides this."""
+"""Partitions are spread evenly over any number of workers that divides this."""
 _MASK = (1 << 64) - 1
 
 
-def part_name(lane: int) -> str:
-    """Of a part of a source or a sink; in the order of lanes."""
-    return f"{lane:05d}"
+def part_name(partition: int) -> str:
+    """Of a part of a source or a sink; in the order of partitions."""
+    return f"{partition:05d}"
 
 
 @cache
-def lane_keys(lanes: int) -> tuple[str, ...]:
-    """A key for every lane."""
+def partition_keys(partitions: int) -> tuple[str, ...]:
+    """A key for every partition."""
     keys = []
-    for lane in range(lanes):
+    for partition in range(partitions):
         salt = 0
-        while sip_hash(f"{lane}.{salt}") % WORKERS != lane % WORKERS:
+        while sip_hash(f"{partition}.{salt}") % WORKERS != partition % WORKERS:
             salt += 1
-        keys.append(f"{lane}.{salt}")
+        keys.append(f"{partition}.{salt}")
     return tuple(keys)
 
 

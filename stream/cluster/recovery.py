@@ -18,19 +18,19 @@ import msgspec
 
 from netclust import container
 from netclust.errors import InputError
-from netclust.optional import need
+from netclust.optional import require_optional
 from netclust.stream.bus.factory import open_writer, parse_bus_url
 from netclust.stream.daemon.build import state_dir
-from netclust.stream.daemon.config import ClusterConfig, Config
+from netclust.stream.daemon.config import Config, ShardingConfig
 
 __all__ = [
-    "CAMPAIGNS_STEP", "FLOW", "LANES_STEP", "SHARDS_STEP", "check", "find", "lock", "prepare", "recovery_dir",
+    "CAMPAIGNS_STEP", "FLOW", "INPUT_STEP", "SHARDS_STEP", "check", "find", "lock", "prepare", "recovery_dir",
     "refuse_used_topics",
 ]  # fmt: skip
 
 MAX_STORES = 16
 """Files of the recovery store: each is written by one worker at a time."""
-FLOW, LANES_STEP, SHARDS_STEP, CAMPAIGNS_STEP = "netclust", "lanes", "shards", "campaigns"
+FLOW, INPUT_STEP, SHARDS_STEP, CAMPAIGNS_STEP = "netclust", "lanes", "shards", "campaigns"
 """The dataflow and those of its steps that have state, which is kept under these names: they cannot change."""
 _FACTS, _STORE = "cluster.json", "bytewax"
 
@@ -43,14 +43,14 @@ class _Facts(msgspec.Struct, forbid_unknown_fields=True):
     input: str
 
 
-def recovery_dir(config: Config, cluster: ClusterConfig) -> Path:
+def recovery_dir(config: Config, sharding: ShardingConfig) -> Path:
     """Where it is, whether it exists or not."""
-    return Path(cluster.recovery) if cluster.recovery else state_dir(config) / "cluster"
+    return Path(sharding.recovery) if sharding.recovery else state_dir(config) / "cluster"
 
 
-def prepare(folder: Path, cluster: ClusterConfig) -> Path:
+def prepare(folder: Path, sharding: ShardingConfig) -> Path:
     """Make the folder, or see that it is safe and fits; where the store is. Several may do so at once."""
-    bytewax = need("bytewax.recovery", "netclust shards", "cluster")
+    bytewax = require_optional("bytewax.recovery", "netclust shards", "cluster")
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         _refuse_shared(folder)
@@ -59,8 +59,8 @@ def prepare(folder: Path, cluster: ClusterConfig) -> Path:
             # Made aside and moved in one step: another process may be at it, or this one may be killed.
             aside = Path(tempfile.mkdtemp(prefix=".new-", dir=folder))
             try:
-                bytewax.init_db_dir(aside, min(cluster.partitions, MAX_STORES))
-                facts = _Facts(1, cluster.partitions, _without_options(cluster.input))
+                bytewax.init_db_dir(aside, min(sharding.partitions, MAX_STORES))
+                facts = _Facts(1, sharding.partitions, _without_options(sharding.input))
                 (aside / _FACTS).write_bytes(msgspec.json.encode(facts))
                 os.rename(aside, store)
             except OSError:
@@ -71,11 +71,11 @@ def prepare(folder: Path, cluster: ClusterConfig) -> Path:
         _refuse_shared(store)
     except OSError as error:
         raise InputError(f"{error.filename or folder}: {error.strerror}") from None
-    _check(store / _FACTS, cluster)
+    _check(store / _FACTS, sharding)
     return store
 
 
-def find(folder: Path, cluster: ClusterConfig) -> Path | None:
+def find(folder: Path, sharding: ShardingConfig) -> Path | None:
     """Where the store is, if there is one; nothing is made."""
     store = folder / _STORE
     try:
@@ -83,20 +83,20 @@ def find(folder: Path, cluster: ClusterConfig) -> Path | None:
             return None
     except OSError as error:
         raise InputError(f"{store}: {error.strerror}") from None
-    _check(store / _FACTS, cluster)
+    _check(store / _FACTS, sharding)
     return store
 
 
-def check(folder: Path, cluster: ClusterConfig) -> bool:
+def check(folder: Path, sharding: ShardingConfig) -> bool:
     """Whether there is a state; InputError if it does not fit. Nothing is made."""
-    store = find(folder, cluster)
+    store = find(folder, sharding)
     if store is not None:
         _refuse_shared(folder)
         _refuse_shared(store)
     return store is not None
 
 
-def refuse_used_topics(folder: Path, cluster: ClusterConfig) -> None:
+def refuse_used_topics(folder: Path, sharding: ShardingConfig) -> None:
     """A new state counts its messages from 1, and what a topic has the numbers of already would be left out. BusError.
 
     That is what it should do after a crash, but with a lost or another recovery folder no alert would be written until
@@ -104,11 +104,11 @@ def refuse_used_topics(folder: Path, cluster: ClusterConfig) -> None:
     """
     if (folder / _STORE).exists():
         return
-    for url in filter(None, (cluster.verdicts, cluster.events)):
-        writer = open_writer(url, cluster.partitions)
+    for url in filter(None, (sharding.verdicts, sharding.events)):
+        writer = open_writer(url, sharding.partitions)
         try:
             writer.open()
-            used = any(writer.last(lane) for lane in range(cluster.partitions))
+            used = any(writer.last(partition) for partition in range(sharding.partitions))
         finally:
             writer.close()
         if used:
@@ -118,20 +118,20 @@ def refuse_used_topics(folder: Path, cluster: ClusterConfig) -> None:
             )
 
 
-def _check(path: Path, cluster: ClusterConfig) -> None:
+def _check(path: Path, sharding: ShardingConfig) -> None:
     try:
         facts = msgspec.json.decode(container.read_bytes(path, 1 << 16), type=_Facts)
     except msgspec.DecodeError as error:
         raise InputError(f"{path}: {error}") from None
-    if facts.partitions != cluster.partitions:
+    if facts.partitions != sharding.partitions:
         raise InputError(
             f"{path.parent} holds the state of {facts.partitions} partitions, the configuration has "
-            f"{cluster.partitions}: the number cannot change; to begin anew, give another [cluster] recovery and topics"
+            f"{sharding.partitions}: the number cannot change; to begin anew, give another [sharding] recovery and topics"
         )
-    if facts.input != _without_options(cluster.input):
+    if facts.input != _without_options(sharding.input):
         raise InputError(
             f"{path.parent} holds positions in {facts.input}, the configuration reads "
-            f"{_without_options(cluster.input)}: to begin anew, give another [cluster] recovery and topics"
+            f"{_without_options(sharding.input)}: to begin anew, give another [sharding] recovery and topics"
         )
 
 

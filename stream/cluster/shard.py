@@ -1,6 +1,6 @@
-"""A shard: the daemon's detector on one lane. `state, messages -> state, outputs`, with nothing outside of it.
+"""A shard: the daemon's detector on one partition. `state, messages -> state, outputs`, with nothing outside of it.
 
-What it says depends on the order of messages in its lane alone. So a shard that goes on from a snapshot, on whichever
+What it says depends on the order of messages in its partition alone. So a shard that goes on from a snapshot, on whichever
 machine, says the same again, with the same numbers: whoever writes its outputs leaves out what was written before.
 
 >>> from netclust.datasets.simulate import simulate
@@ -8,7 +8,7 @@ machine, says the same again, with the same numbers: whoever writes its outputs 
 >>> from netclust.stream.bus.record_messages import pack_records
 >>> from netclust.stream.daemon.config import parse_config
 >>> model = train_network(simulate(3000, seed=1).table(), seed=0)
->>> text = '[cluster]\\ninput="memory://a/b"\\n[warmup]\\nrecords=0\\n[verdicts]\\nwhich="all"'
+>>> text = '[sharding]\\ninput="memory://a/b"\\n[warmup]\\nrecords=0\\n[verdicts]\\nwhich="all"'
 >>> shard = Shard(model, parse_config(text), 0, 1)
 >>> body = pack_records(simulate(50, seed=2).table(), sensor="probe-1", stream="s1", source="eth0")
 >>> outputs = shard.step([body, body])
@@ -93,7 +93,7 @@ class Shard:
         self._where = f"shard {partition} of {partitions}"
 
     def _detector(self, linker: Linker) -> Detector:
-        # Patient: a lane waits while the site is learned, and then nothing depends on how long that takes.
+        # Patient: a partition waits while the site is learned, and then nothing depends on how long that takes.
         return Detector(self.configured, self.config, linker=linker, names=[], patient=True)
 
     @property
@@ -102,7 +102,7 @@ class Shard:
         return self.detector.linker.tick
 
     def step(self, messages: Sequence[bytes]) -> list[Output]:
-        """Take the next messages of the lane; what is to be written. What cannot be read is passed over and counted."""
+        """Take the next messages of the partition; what is to be written. What cannot be read is passed over and counted."""
         outputs: list[Output] = []
         for body in messages:
             self.counters["messages"] += 1
@@ -114,7 +114,7 @@ class Shard:
                 continue
             outcomes = self.take(message)
             # One message for one, so that how many are taken at a time does not show in what is written.
-            self._say(outputs, outcomes)
+            self._collect(outputs, outcomes)
         return outputs
 
     def take(self, message: RecordMessage | LabelMessage) -> list[Outcome]:
@@ -138,7 +138,7 @@ class Shard:
 
     def _detect(self, number: int, arrival: Arrival) -> list[Outcome]:
         outcomes = self.detector.take(number, arrival)
-        self.detector._held.clear()  # a lane does not end: nothing is told in the end
+        self.detector._held.clear()  # a partition does not end: nothing is told in the end
         if self.seen is not None:
             for outcome in outcomes:
                 self.seen(outcome)
@@ -147,7 +147,7 @@ class Shard:
     # Labels
 
     def _answer(self, message: LabelMessage) -> list[Outcome]:
-        """Apply what a person says, where it concerns this shard; every shard hears everything, in its lane's order."""
+        """Apply what a person says, where it concerns this shard; every shard hears everything, in its partition's order."""
         linker = self.detector.linker
         if message.id in self.labels:
             self.counters["duplicates"] += 1
@@ -165,7 +165,9 @@ class Shard:
         self.detector.decide(answer)
         outcomes = self._detect(0, Arrival(empty_table(linker.model.encoding.schema), None, 0.0))
         for outcome in outcomes:
-            outcome.events += [_told(message, result, self.detector._clock.now) for result in outcome.results]
+            outcome.events += [
+                _feedback_notice(message, result, self.detector._clock.now) for result in outcome.results
+            ]
         return outcomes
 
     def _meant(self, message: LabelMessage) -> Answer | None:
@@ -193,7 +195,7 @@ class Shard:
 
     # Outputs
 
-    def _say(self, outputs: list[Output], outcomes: Sequence[Outcome]) -> None:
+    def _collect(self, outputs: list[Output], outcomes: Sequence[Outcome]) -> None:
         which = self.config.verdicts.which
         lines = b"".join(verdict_lines(o, self.streams, self.partition, which) for o in outcomes)
         while lines:
@@ -282,7 +284,7 @@ class Shard:
         return unpack(model, config, snapshot, seen)
 
 
-def _told(message: LabelMessage, result: Result, time: int) -> Notice:
+def _feedback_notice(message: LabelMessage, result: Result, time: int) -> Notice:
     """What came of an answer."""
     what = f"label {message.id}" if message.undo is None else f"undoing of label {message.undo}"
     done = (

@@ -96,7 +96,7 @@ def unpack(model: Model, config: Config, snapshot: bytes, seen: Seen | None) -> 
         raise ModelError(f"{where}: its linker is that of another shard")
     if header.window != msgspec.to_builtins(config.window):
         shard.counters["begun_anew"] += 1
-        linker = linker.adopt(used, wanted)
+        linker = linker.with_model(used, wanted)
     detector = shard._detector(linker)
     own = {name.removeprefix(_PREFIX): a for name, a in arrays.items() if name.startswith(_PREFIX)}
     detector.restore(header.detector, own, where)

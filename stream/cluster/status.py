@@ -20,22 +20,22 @@ from netclust.errors import InputError, ModelError
 from netclust.stream.alert_limits import Counters
 from netclust.stream.bus.base import BusError
 from netclust.stream.bus.factory import open_reader
-from netclust.stream.cluster.placement import lane_keys, part_name
-from netclust.stream.cluster.recovery import CAMPAIGNS_STEP, FLOW, LANES_STEP, SHARDS_STEP, find, recovery_dir
+from netclust.stream.cluster.placement import part_name, partition_keys
+from netclust.stream.cluster.recovery import CAMPAIGNS_STEP, FLOW, INPUT_STEP, SHARDS_STEP, find, recovery_dir
 from netclust.stream.cluster.shard_state import KIND
-from netclust.stream.daemon.config import ClusterConfig, Config
+from netclust.stream.daemon.config import Config, ShardingConfig
 from netclust.stream.store_words import iso
 from netclust.stream.traffic_clock import TrafficClock
 
-__all__ = ["ClusterStatus", "LaneStatus", "cluster_status", "plain_state"]
+__all__ = ["PartitionStatus", "ShardingStatus", "plain_state", "sharding_status"]
 
 _BUSY_SECONDS = 5.0
 
 
-class LaneStatus(msgspec.Struct, kw_only=True):
-    """A lane and its shard. Times are UTC; empty: not known, as nothing came yet."""
+class PartitionStatus(msgspec.Struct, kw_only=True, rename={"partition": "lane"}):
+    """A partition and its shard. Times are UTC; empty: not known, as nothing came yet."""
 
-    lane: int
+    partition: int
     waiting: int  # messages behind the position
     records_waiting: int | None = None  # about: as many to a message as there were before
     position: str | None = None  # behind which it would go on reading
@@ -49,14 +49,14 @@ class LaneStatus(msgspec.Struct, kw_only=True):
     kept: str = ""  # when the last epoch ended
 
 
-class ClusterStatus(msgspec.Struct, kw_only=True):
-    """All lanes. `campaigns`: those that are told now; None where none are looked for."""
+class ShardingStatus(msgspec.Struct, kw_only=True, rename={"partition_statuses": "lanes"}):
+    """All partitions. `campaigns`: those that are told now; None where none are looked for."""
 
     partitions: int
     recovery: str
     kept: str
     campaigns: int | None
-    lanes: list[LaneStatus]
+    partition_statuses: list[PartitionStatus]
 
 
 class _Kept(NamedTuple):
@@ -67,8 +67,8 @@ class _Kept(NamedTuple):
 # What is looked at of a shard's snapshot; it has more.
 
 
-class _Episode(msgspec.Struct):
-    told: bool
+class _Episode(msgspec.Struct, rename={"reported": "told"}):
+    reported: bool
 
 
 class _Book(msgspec.Struct):
@@ -87,43 +87,45 @@ class _Shard(msgspec.Struct):
     numbers: dict[str, int]
 
 
-class _Campaigns(msgspec.Struct):
-    told: dict[str, Any]
+class _Campaigns(msgspec.Struct, rename={"reported": "told"}):
+    reported: dict[str, Any]
 
 
-def cluster_status(config: Config, cluster: ClusterConfig) -> ClusterStatus:
+def sharding_status(config: Config, sharding: ShardingConfig) -> ShardingStatus:
     """Ask the folder, then the bus; InputError if one of them cannot be read."""
-    folder = recovery_dir(config, cluster)
-    store = find(folder, cluster)
+    folder = recovery_dir(config, sharding)
+    store = find(folder, sharding)
     kept = {} if store is None else _read(store)
-    lanes = [_lane(cluster, lane, kept) for lane in range(cluster.partitions)]
-    return ClusterStatus(
-        partitions=cluster.partitions,
+    partition_statuses = [_partition_status(sharding, partition, kept) for partition in range(sharding.partitions)]
+    return ShardingStatus(
+        partitions=sharding.partitions,
         recovery=str(folder),
-        kept=max((lane.kept for lane in lanes), default=""),
-        campaigns=_campaigns(kept, folder) if cluster.campaigns else None,
-        lanes=lanes,
+        kept=max((partition.kept for partition in partition_statuses), default=""),
+        campaigns=_campaigns(kept, folder) if sharding.campaigns else None,
+        partition_statuses=partition_statuses,
     )
 
 
-def _lane(cluster: ClusterConfig, lane: int, kept: dict[tuple[str, str], _Kept]) -> LaneStatus:
-    at, position = kept.get((LANES_STEP, part_name(lane)), _Kept("", None))
-    reader = open_reader(cluster.input, lane)
+def _partition_status(sharding: ShardingConfig, partition: int, kept: dict[tuple[str, str], _Kept]) -> PartitionStatus:
+    at, position = kept.get((INPUT_STEP, part_name(partition)), _Kept("", None))
+    reader = open_reader(sharding.input, partition)
     try:
         waiting = reader.waiting(position if isinstance(position, str) else None)
     except BusError as error:
-        raise InputError(f"{error}: what waits in lane {lane} is not known") from None
+        raise InputError(f"{error}: what waits in partition {partition} is not known") from None
     finally:
         reader.close()
-    found = LaneStatus(lane=lane, waiting=waiting, position=position if isinstance(position, str) else None, kept=at)
-    snapshot = kept.get((SHARDS_STEP, lane_keys(cluster.partitions)[lane]), _Kept("", None)).state
+    found = PartitionStatus(
+        partition=partition, waiting=waiting, position=position if isinstance(position, str) else None, kept=at
+    )
+    snapshot = kept.get((SHARDS_STEP, partition_keys(sharding.partitions)[partition]), _Kept("", None)).state
     if isinstance(snapshot, bytes) and snapshot:
-        _tell_shard(found, snapshot)
+        _add_shard(found, snapshot)
     return found
 
 
-def _tell_shard(found: LaneStatus, snapshot: bytes) -> None:
-    where = f"the snapshot of shard {found.lane}"
+def _add_shard(found: PartitionStatus, snapshot: bytes) -> None:
+    where = f"the snapshot of shard {found.partition}"
     _, header = container.unpack(snapshot, KIND, where)
     try:
         shard = msgspec.convert(header, _Shard)
@@ -133,7 +135,7 @@ def _tell_shard(found: LaneStatus, snapshot: bytes) -> None:
     found.messages, found.records = counters.get("messages", 0), counters.get("records", 0)
     found.verdicts, found.events = shard.numbers["verdicts"], shard.numbers["events"]
     found.alerts = sum(sum(by_severity.values()) for by_severity in book.counters.opened.values())
-    found.alerts_open = sum(episode.told for episode in book.episodes)
+    found.alerts_open = sum(episode.reported for episode in book.episodes)
     found.last_time = iso(shard.detector.clock.now)
     if found.messages:
         came = found.records + counters.get("duplicates", 0) + counters.get("wrong_lane", 0)
@@ -143,7 +145,7 @@ def _tell_shard(found: LaneStatus, snapshot: bytes) -> None:
 def _campaigns(kept: dict[tuple[str, str], _Kept], folder: Path) -> int:
     states = [one.state for (step, _), one in kept.items() if step == CAMPAIGNS_STEP]
     try:
-        return sum(len(msgspec.json.decode(state, type=_Campaigns).told) for state in states if state)
+        return sum(len(msgspec.json.decode(state, type=_Campaigns).reported) for state in states if state)
     except msgspec.DecodeError as error:
         raise ModelError(f"{folder}: the campaigns' snapshot: {error}") from None
 
@@ -151,7 +153,7 @@ def _campaigns(kept: dict[tuple[str, str], _Kept], folder: Path) -> int:
 def _read(store: Path) -> dict[tuple[str, str], _Kept]:
     """The newest state of every key of the steps of ours, and when it was kept."""
     rows: list[tuple[int, str, str, str, bytes | None]] = []
-    steps = (LANES_STEP, SHARDS_STEP, CAMPAIGNS_STEP)
+    steps = (INPUT_STEP, SHARDS_STEP, CAMPAIGNS_STEP)
     for path in sorted(store.glob("part-*.sqlite3")):
         try:
             with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", _BUSY_SECONDS, uri=True)) as base:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from netclust.stream.bus.base import BusError
 from netclust.stream.cluster.recovery import lock, prepare, recovery_dir, refuse_used_topics
-from netclust.stream.cluster.worker import BUS_AWAY, check_cluster
+from netclust.stream.cluster.worker import BUS_AWAY, check_sharding
 from netclust.stream.daemon.config import load_config
 from netclust.stream.daemon.logs import Log
 
@@ -39,7 +39,7 @@ class Supervisor:
     def __init__(self, path: Path, workers: int, *, until_idle: float | None = None) -> None:
         self.path, self.workers, self.until_idle = path, workers, until_idle
         self.config = load_config(path)
-        self.cluster, _ = check_cluster(self.config, str(path))
+        self.sharding, _ = check_sharding(self.config, str(path))
         self.log = Log(self.config.log.format, self.config.log.level)
         self.restarts = 0
         self._stop = threading.Event()
@@ -47,15 +47,15 @@ class Supervisor:
 
     def run(self) -> int:
         """The exit code: 0 after a clean stop."""
-        folder = recovery_dir(self.config, self.cluster)
+        folder = recovery_dir(self.config, self.sharding)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
-        if self.workers > self.cluster.partitions:
+        if self.workers > self.sharding.partitions:
             self.log.warning("more workers than partitions: the last have nothing to do", workers=self.workers,
-                             partitions=self.cluster.partitions)  # fmt: skip
+                             partitions=self.sharding.partitions)  # fmt: skip
         if not self._topics_are_new(folder):
             return 0
-        prepare(folder, self.cluster)
+        prepare(folder, self.sharding)
         with lock(folder) as held:
             return self._run(held.fileno())
 
@@ -66,7 +66,7 @@ class Supervisor:
         """Wait for the bus where there is no state yet; False: it was told to stop."""
         while not self._stop.is_set():
             try:
-                refuse_used_topics(folder, self.cluster)
+                refuse_used_topics(folder, self.sharding)
                 return True
             except BusError as error:
                 self.log.error("the bus does not answer: it is asked again", why=str(error), seconds=BUS_WAIT)
@@ -86,7 +86,7 @@ class Supervisor:
                 failures.append(now)
             while failures and now - failures[0] > HOUR:
                 failures.popleft()
-            if len(failures) > self.cluster.max_restarts:
+            if len(failures) > self.sharding.max_restarts:
                 self.log.error("workers died too often: gives up", restarts=len(failures) - 1)
                 return 1
             wait = FIRST_WAIT if now - began > HEALTHY_SECONDS else min(2 * wait, MAX_WAIT)
@@ -111,20 +111,20 @@ class Supervisor:
             self._end_all()
 
     def _watch(self) -> int:
-        told, deadline = False, float("inf")
+        stopping, deadline = False, float("inf")
         while True:
             codes = [child.poll() for child in self._children]
             # One that is told to stop before it has begun ends by the signal.
-            bad = next((code for code in codes if code and not (told and code == -signal.SIGTERM)), None)
+            bad = next((code for code in codes if code and not (stopping and code == -signal.SIGTERM)), None)
             if bad is not None:
                 time.sleep(SETTLE_SECONDS)  # the others notice, and one of them may know why
                 codes = [child.poll() for child in self._children]
                 return next((code for code in (BAD_INPUT, BUS_AWAY) if code in codes), bad)
             # Without one that had not begun none has: the others wait for it, and have nothing to keep.
-            if None not in codes or (told and -signal.SIGTERM in codes):
+            if None not in codes or (stopping and -signal.SIGTERM in codes):
                 return 0
-            if self._stop.is_set() and not told:
-                told, deadline = True, time.monotonic() + self.config.daemon.stop_seconds
+            if self._stop.is_set() and not stopping:
+                stopping, deadline = True, time.monotonic() + self.config.daemon.shutdown_timeout
                 for child in self._children:
                     child.send_signal(signal.SIGTERM)
             if time.monotonic() > deadline:

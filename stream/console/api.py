@@ -95,7 +95,9 @@ class _Packets(msgspec.Struct, frozen=True):
     why: str
 
 
-class _AlertDetails(msgspec.Struct, frozen=True):
+class _AlertDetails(
+    msgspec.Struct, frozen=True, rename={"resolves_alerts": "settles_alerts", "resolves_records": "settles_records"}
+):
     alert: Alert
     path: list[Step]
     labels: list[LabelRow]
@@ -103,14 +105,16 @@ class _AlertDetails(msgspec.Struct, frozen=True):
     muted_by: str
     filters: Filters
     packets: _Packets
-    settles_alerts: int
-    settles_records: int
+    resolves_alerts: int
+    resolves_records: int
 
 
-class _Waiting(msgspec.Struct, frozen=True):
+class _Waiting(
+    msgspec.Struct, frozen=True, rename={"resolves_alerts": "settles_alerts", "resolves_records": "settles_records"}
+):
     alert: Brief
-    settles_alerts: int
-    settles_records: int
+    resolves_alerts: int
+    resolves_records: int
 
 
 class _Backlog(msgspec.Struct, frozen=True):
@@ -248,7 +252,7 @@ class ConsoleApi:
         files, why = self.view.captures(alert)
         if files and not connections_of(alert):
             files, why = [], "the alert has no addresses to look for"
-        settles = self.view.triage.settles(alert.id, self.view.classes())
+        settles = self.view.triage.resolves(alert.id, self.view.classes())
         return _AlertDetails(
             alert, self.view.history.path(alert.id), labels, brief.answer, brief.muted_by, filters_of(alert),
             _Packets(bool(files), why), settles.alerts, settles.records,

@@ -24,7 +24,7 @@ from netclust.stream.store_feedback import labels_about, labels_of
 from netclust.stream.store_rows import LabelRow
 from netclust.stream.suppression import SuppressionSet, suppression_of
 
-__all__ = ["Answered", "Brief", "Settled", "Triage"]
+__all__ = ["Answered", "Brief", "Resolution", "Triage"]
 
 MOST = 1000
 """So many of the newest alerts are looked at for what is to be answered."""
@@ -76,7 +76,7 @@ class _Row(Brief, kw_only=True):
         return Brief(**{name: getattr(self, name) for name in Brief.__struct_fields__})
 
 
-class Settled(NamedTuple):
+class Resolution(NamedTuple):
     """What one answer settles."""
 
     alerts: int
@@ -113,7 +113,7 @@ class Triage:
         with self._store.reading() as db:
             return labels_about(db, kind, target)
 
-    def backlog(self, classes: int) -> list[tuple[Brief, Settled]]:
+    def backlog(self, classes: int) -> list[tuple[Brief, Resolution]]:
         """What is neither answered nor muted, what settles most first. The first `classes` clusters are the model's."""
         with self._store.reading() as db:
             sql = "SELECT body FROM alerts ORDER BY stored DESC, id DESC LIMIT ?"
@@ -121,9 +121,9 @@ class Triage:
         self._decided(rows)
         return [(row.brief(), settled) for row, settled in ranked([r for r in rows if _waits(r)], classes)]
 
-    def settles(self, ident: str, classes: int) -> Settled:
+    def resolves(self, ident: str, classes: int) -> Resolution:
         """What an answer to this alert would settle; nothing if it is answered."""
-        return next((settled for brief, settled in self.backlog(classes) if brief.id == ident), Settled(0, 0))
+        return next((settled for brief, settled in self.backlog(classes) if brief.id == ident), Resolution(0, 0))
 
     def _decided(self, rows: list[_Row]) -> list[Brief]:
         """The same with what people said of them."""
@@ -176,7 +176,7 @@ def _muted(row: _Row, rules: SuppressionSet, now: int) -> str:
     return rule.id if rule is not None else ""
 
 
-def ranked(rows: Sequence[_Row], classes: int) -> list[tuple[_Row, Settled]]:
+def ranked(rows: Sequence[_Row], classes: int) -> list[tuple[_Row, Resolution]]:
     """Alerts with what an answer to each settles, most first."""
     about = {row.id: frozenset(row.clusters) for row in rows}
     sharing: dict[int, list[_Row]] = defaultdict(list)
@@ -188,5 +188,5 @@ def ranked(rows: Sequence[_Row], classes: int) -> list[tuple[_Row, Settled]]:
         labelled = {cluster for cluster in about[row.id] if cluster >= classes}
         others = {other.id: other for cluster in labelled for other in sharing[cluster]}
         others = {ident: other for ident, other in others.items() if about[ident] <= labelled} | {row.id: row}
-        found.append((row, Settled(len(others), sum(other.records for other in others.values()))))
+        found.append((row, Resolution(len(others), sum(other.records for other in others.values()))))
     return sorted(found, key=lambda f: (-f[1].alerts, -rank_of(f[0].severity_score), -f[1].records, f[0].id))

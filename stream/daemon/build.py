@@ -9,7 +9,7 @@ from pathlib import Path
 from netclust.errors import InputError
 from netclust.model import Model
 from netclust.schema import Schema
-from netclust.stream.bus.factory import MAX_LANES, check_bus, is_bus
+from netclust.stream.bus.factory import MAX_PARTITIONS, check_bus, is_bus
 from netclust.stream.connections import SCHEMAS
 from netclust.stream.daemon.config import Config, SourceConfig
 from netclust.stream.daemon.paths import default_state_dir
@@ -155,8 +155,8 @@ def _check_ship(config: Config) -> None:
             raise InputError(f"ship.{name}: {error}") from None
     if ship.url and ship.url == ship.verdicts_url:
         raise InputError("ship: url and verdicts_url are the same topic: give each its own")
-    if not 1 <= ship.partitions <= MAX_LANES:
-        raise InputError(f"ship.partitions lies between 1 and {MAX_LANES}")
+    if not 1 <= ship.partitions <= MAX_PARTITIONS:
+        raise InputError(f"ship.partitions lies between 1 and {MAX_PARTITIONS}")
     if len(sensor_name(config)) > 64 or not sensor_name(config).isprintable():
         raise InputError("ship.sensor is a name of at most 64 characters")
     if not 1 <= ship.batch_records <= 65_536 or not 1 <= ship.queue_records <= 1 << 24:
@@ -216,7 +216,7 @@ def check_config(config: Config) -> Model:
     for path in [sink.path for sink in config.sinks if sink.path] + [config.verdicts.path]:
         if path and not Path(path).absolute().parent.is_dir():
             raise InputError(f"{path}: there is no folder {Path(path).parent}")
-    for name in ("checkpoint_seconds", "stop_seconds", "queue_seconds"):
+    for name in ("checkpoint_seconds", "shutdown_timeout", "max_queue_age"):
         if not 0 < getattr(config.daemon, name) <= 1e6:
             raise InputError(f"daemon.{name} is a number of seconds above 0")
     if not 1 <= config.daemon.queue_records <= 1 << 24:

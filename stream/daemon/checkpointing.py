@@ -38,8 +38,8 @@ class Checkpointer:
     def __init__(self, store: CheckpointStore, inbox: Inbox, telemetry: Telemetry, log: Log, *, seconds: float) -> None:
         self.store = store
         self.seconds = seconds
-        self.states: list[SourceState | None] = [None] * len(inbox.lanes)
-        self.asked = False
+        self.states: list[SourceState | None] = [None] * len(inbox.queues)
+        self.requested = False
         self._inbox = inbox
         self._telemetry = telemetry
         self._log = log
@@ -59,16 +59,16 @@ class Checkpointer:
             self.states[number] = arrival.state
         elif len(arrival.table):
             self.states[number] = None
-        if self.asked and self.states[number] is not None:
-            self._inbox.hold(number)
+        if self.requested and self.states[number] is not None:
+            self._inbox.pause(number)
 
     def progress(self, cut: Callable[[], tuple[Cut, list[tuple[str, Any]]]]) -> None:
         """Ask for a checkpoint when it is time, cut it when every source is ready."""
         now = time.monotonic()
-        if not self.asked:
+        if not self.requested:
             if now - self._last < self.seconds or self._busy:
                 return
-            self.ask()
+            self.request()
         if all(state is not None for state in self.states):
             self.cut_now(cut)
         elif now - self._began > PATIENCE_SECONDS:
@@ -76,14 +76,14 @@ class Checkpointer:
             self._telemetry.checkpointed(False)
             self._release()
 
-    def ask(self) -> None:
+    def request(self) -> None:
         """Begin a checkpoint: now, rather than when it is time."""
-        self.asked, self._began = True, time.monotonic()
-        for number, lane in enumerate(self._inbox.lanes):
+        self.requested, self._began = True, time.monotonic()
+        for number, queue in enumerate(self._inbox.queues):
             if self.states[number] is not None:
-                self._inbox.hold(number)
+                self._inbox.pause(number)
             else:
-                lane.source.want_state()
+                queue.source.want_state()
 
     def cut_now(self, cut: Callable[[], tuple[Cut, list[tuple[str, Any]]]]) -> None:
         """Copy the state and have it written."""
@@ -102,8 +102,8 @@ class Checkpointer:
             self._wake.notify_all()
 
     def _release(self) -> None:
-        self.asked, self._last = False, time.monotonic()
-        self._inbox.release()
+        self.requested, self._last = False, time.monotonic()
+        self._inbox.resume()
 
     def _work(self) -> None:
         while True:

@@ -13,13 +13,13 @@ WAITING = 8
 """Jobs that may wait; more are not taken, since the next ones say the same of a later time."""
 
 
-class Clerk:
+class BackgroundWriter:
     """Does jobs one after another. What fails is logged, and tried again with the next one of its kind."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
         self._jobs: queue.Queue[Callable[[], None] | None] = queue.Queue(WAITING)
-        self._thread = threading.Thread(target=self._work, name="clerk", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="background_writer", daemon=True)
         self._thread.start()
 
     def do(self, job: Callable[[], None]) -> bool:

@@ -2,7 +2,7 @@
 
 >>> import io, json
 >>> out = io.StringIO()
->>> complaints = Complaining(Log("json", "info", out))
+>>> complaints = TroubleLog(Log("json", "info", out))
 >>> for why in ("no such interface", "no such interface", ""):
 ...     complaints.troubles({"source eth0": why})
 >>> [json.loads(line)["message"] for line in out.getvalue().splitlines()]
@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from netclust.labels import LabelTable
 from netclust.stream.daemon.logs import Log
 
-__all__ = ["Complaining"]
+__all__ = ["TroubleLog"]
 
 _DROPPED_LABELS = {
     "full": "a source has brought too many different labels, and leaves out new ones: their records are unlabelled",
@@ -24,7 +24,7 @@ _DROPPED_LABELS = {
 }
 
 
-class Complaining:
+class TroubleLog:
     """Remembers what was logged, so that nothing is logged twice."""
 
     def __init__(self, log: Log) -> None:

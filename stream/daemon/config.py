@@ -104,7 +104,7 @@ class AlertConfig(_Section, frozen=True, kw_only=True):
     )
     max_per_hour: int = 60  # opened; what is beyond is counted and summed up in one alert
     max_open: int = 4096
-    update_seconds: float = 60.0  # told again at most this often, and whenever its records doubled
+    reminder_interval: float = 60.0  # told again at most this often, and whenever its records doubled
     min_severity: Literal["low", "medium", "high", "critical"] = "low"
     min_records: int = 1  # before it is told
 
@@ -173,12 +173,12 @@ class DaemonConfig(_Section, frozen=True, kw_only=True):
     state_dir: str = ""  # default: systemd's STATE_DIRECTORY, else the user's state folder
     user: str = ""  # to become after interfaces are open, if started as root
     checkpoint_seconds: float = 60.0
-    stop_seconds: float = 20.0  # drain and write the last checkpoint within it
+    shutdown_timeout: float = 20.0  # drain and write the last checkpoint within it
     queue_records: int = 16_384
-    queue_seconds: float = 0.5  # what has waited longer is shed, from a source that sheds
+    max_queue_age: float = 0.5  # what has waited longer is shed, from a source that sheds
 
 
-class ClusterConfig(_Section, frozen=True, kw_only=True):
+class ShardingConfig(_Section, frozen=True, kw_only=True):
     """The distributed engine: lanes of a bus in, verdicts, events and campaigns out; an empty URL: not written.
 
     `partitions` is also the number of lanes of each of them but campaigns, which has one. It cannot change later.
@@ -236,7 +236,7 @@ class Config(
     daemon: DaemonConfig = DaemonConfig()
     log: LogConfig = LogConfig()
     ship: ShipConfig = ShipConfig()
-    cluster: ClusterConfig | None = None
+    sharding: ShardingConfig | None = None
 
 
 def parse_config(text: str, where: str = "configuration") -> Config:
@@ -277,6 +277,6 @@ def named(config: Config, where: str) -> Config:
             taken.add(name)
             given.append(msgspec.structs.replace(one, name=name))
         replaced[group] = tuple(given)
-    if not replaced["sources"] and config.cluster is None:
-        raise InputError(f"{where}: neither [[source]] nor [cluster]: there is nothing to watch")
+    if not replaced["sources"] and config.sharding is None:
+        raise InputError(f"{where}: neither [[source]] nor [sharding]: there is nothing to watch")
     return msgspec.structs.replace(config, **replaced)

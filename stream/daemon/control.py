@@ -52,7 +52,7 @@ class DaemonControl:
         """What it is doing."""
         daemon = self._daemon
         detector = daemon.detector
-        lanes = daemon.inbox.lanes
+        queues = daemon.inbox.queues
         return {
             "version": __version__,
             "phase": daemon.phase,
@@ -64,8 +64,8 @@ class DaemonControl:
             "schema": detector.model.encoding.schema.name,
             "open_alerts": detector.book.open_count,
             "sources": {
-                lane.source.name: {"ended": lane.ended, "waiting": lane.records, "trouble": trouble_of(lane)}
-                for lane in lanes
+                queue.source.name: {"ended": queue.ended, "waiting": queue.records, "trouble": trouble_of(queue)}
+                for queue in queues
             },
             "troubles": daemon.outputs.troubles(),
         }
@@ -73,7 +73,7 @@ class DaemonControl:
     def reload(self) -> tuple[bool, str]:
         """Ask the daemon to reload, and wait for what comes of it."""
         with self._lock:
-            return self._daemon.reloader.ask_and_wait(RELOAD_SECONDS)
+            return self._daemon.reloader.request_and_wait(RELOAD_SECONDS)
 
     def note_change(self) -> None:
         """Something was decided: it counts from the next batch on."""

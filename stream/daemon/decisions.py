@@ -14,7 +14,7 @@ import msgspec
 from netclust.errors import InputError, NetclustError
 from netclust.stream.answers import Answer, Result
 from netclust.stream.daemon.logs import Log
-from netclust.stream.daemon.models import ModelShelf
+from netclust.stream.daemon.models import ModelArchive
 from netclust.stream.detector import Detector, ModelChange, RuleChange
 from netclust.stream.store import Store, StoreError
 from netclust.stream.store_rows import LabelRow, SuppressionRow
@@ -37,20 +37,20 @@ class Decisions:
         telemetry: Telemetry,
         log: Log,
         *,
-        shelf: ModelShelf,
+        archive: ModelArchive,
         label_seq: int = 0,
         rollback: int = 0,
     ) -> None:
         self.label_seq = label_seq
         self.rollback = rollback  # the last one that was taken up
-        self._shelf = shelf
+        self._archive = archive
         self._store = store
         self._detector = detector
         self._telemetry = telemetry
         self._log = log
         self._version: int | None = None
         self._polled = 0.0
-        self._asked: set[str] = set()  # rule changes that wait for their arrival number
+        self._requested: set[str] = set()  # rule changes that wait for their arrival number
         self._hidden: dict[str, int] = {}
 
     def look_now(self) -> None:
@@ -122,8 +122,8 @@ class Decisions:
         for row in self._store.suppressions(active_only=False):
             active = row.removed_at is None
             token = f"{row.id}:{active}"
-            if active != (row.id in self._detector.rules) and token not in self._asked:
-                self._asked.add(token)
+            if active != (row.id in self._detector.rules) and token not in self._requested:
+                self._requested.add(token)
                 self._change(row, active)
 
     def _change(self, row: SuppressionRow, active: bool) -> None:
@@ -139,18 +139,18 @@ class Decisions:
         self._detector.decide(RuleChange(id=row.id, from_tick=tick, rule=rule))
 
     def _rollback(self) -> None:
-        asked = self._store.meta(ROLLBACK)
-        if not isinstance(asked, dict) or int(asked.get("number", 0)) <= self.rollback:
+        requested = self._store.meta(ROLLBACK)
+        if not isinstance(requested, dict) or int(requested.get("number", 0)) <= self.rollback:
             return
-        self.rollback = int(asked["number"])
+        self.rollback = int(requested["number"])
         try:
-            model = self._shelf.load(str(asked["fingerprint"]))
+            model = self._archive.load(str(requested["fingerprint"]))
         except (InputError, KeyError) as error:
             self._log.error("rollback refused", why=str(error))
             return
-        recorded = asked.get("from_tick")
+        recorded = requested.get("from_tick")
         tick = self._detector.linker.tick if recorded is None else int(recorded)
-        self._store.set_meta(ROLLBACK, {**asked, "from_tick": tick})
+        self._store.set_meta(ROLLBACK, {**requested, "from_tick": tick})
         self._detector.decide(ModelChange(model=model, from_tick=tick))
         self._log.info("rolls back to an earlier model", model=model.fingerprint[:12], from_record=tick)
 

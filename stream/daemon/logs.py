@@ -17,7 +17,7 @@ from typing import Any, Literal, TextIO
 
 import msgspec
 
-from netclust.text import printable
+from netclust.text import sanitize
 
 Level = Literal["debug", "info", "warning", "error"]
 LEVELS: tuple[Level, ...] = ("debug", "info", "warning", "error")
@@ -44,7 +44,7 @@ class Log:
             ).decode()
         else:
             more = " ".join(f"{name}={value}" for name, value in facts.items())
-            line = printable(f"{now} {level:<7} {message}" + (f"  {more}" if more else ""))
+            line = sanitize(f"{now} {level:<7} {message}" + (f"  {more}" if more else ""))
         with self._lock:
             try:
                 stream = self._stream or sys.stderr

@@ -7,18 +7,18 @@ from pathlib import Path
 
 from netclust.linker import Linker
 from netclust.stream.daemon.config import Config
-from netclust.stream.daemon.queues import Inbox, Lane
+from netclust.stream.daemon.queues import Inbox, SourceQueue
 from netclust.stream.detector import Detector
 from netclust.stream.telemetry import Telemetry
 
 __all__ = ["linker_counts", "measure", "trouble_of"]
 
 
-def trouble_of(lane: Lane) -> str:
+def trouble_of(queue: SourceQueue) -> str:
     """What is wrong with a source now."""
-    if lane.failure is not None:
-        return f"{type(lane.failure).__name__}: {lane.failure}"
-    return str(getattr(lane.source, "trouble", ""))
+    if queue.failure is not None:
+        return f"{type(queue.failure).__name__}: {queue.failure}"
+    return str(getattr(queue.source, "trouble", ""))
 
 
 def linker_counts(linker: Linker) -> dict[str, int]:
@@ -35,8 +35,8 @@ def measure(
         labels = float(len(detector.linker.labels))
         return {"ready": float(ready()), "warmup_progress_ratio": detector.warmth, "labels": labels}
 
-    for number, lane in enumerate(inbox.lanes):
-        _add_source(telemetry, inbox, number, lane)
+    for number, queue in enumerate(inbox.queues):
+        _add_source(telemetry, inbox, number, queue)
     window = config.window.referent_window * config.window.partitions
     telemetry.set_linker(lambda: linker_counts(detector.linker), window=window)
     telemetry.set_alerts(detector.alert_counts)
@@ -44,16 +44,16 @@ def measure(
     telemetry.add_gauges("detector", gauges)
 
 
-def _add_source(telemetry: Telemetry, inbox: Inbox, number: int, lane: Lane) -> None:
+def _add_source(telemetry: Telemetry, inbox: Inbox, number: int, queue: SourceQueue) -> None:
     def counters() -> dict[str, int]:
-        return {**lane.source.counters, **{f"shed_{why}": n for why, n in lane.counters.items()}}
+        return {**queue.source.counters, **{f"shed_{why}": n for why, n in queue.counters.items()}}
 
     def gauges() -> dict[str, float]:
         records, seconds = inbox.waiting(number)
-        up = not lane.ended and not trouble_of(lane)
+        up = not queue.ended and not trouble_of(queue)
         found = {"up": float(up), "queue_records": float(records), "queue_seconds": seconds}
-        if (flows := getattr(lane.source, "open_flows", None)) is not None:
+        if (flows := getattr(queue.source, "open_flows", None)) is not None:
             found["flow_table_open"] = float(flows)
         return found
 
-    telemetry.add_source(lane.source.name, counters, gauges)
+    telemetry.add_source(queue.source.name, counters, gauges)

@@ -26,7 +26,7 @@ class Kept:
     saved: float  # seconds since the epoch
 
 
-class ModelShelf:
+class ModelArchive:
     """The model files of one state folder."""
 
     def __init__(self, folder: Path) -> None:

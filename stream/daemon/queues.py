@@ -33,13 +33,13 @@ SLICE_RECORDS = 2048
 
 
 @dataclass(eq=False)
-class Lane:
+class SourceQueue:
     """One source, its thread and its queue."""
 
     source: Source
     arrivals: deque[Arrival] = field(default_factory=deque)
     records: int = 0
-    held: bool = False  # the linker takes nothing from it: a checkpoint is being cut
+    paused: bool = False  # the linker takes nothing from it: a checkpoint is being cut
     ended: bool = False
     failure: BaseException | None = None
     counters: Counter[str] = field(default_factory=Counter)
@@ -50,7 +50,7 @@ class Inbox:
     """What all sources have given and the linker has not yet taken."""
 
     def __init__(self, sources: Sequence[Source], *, records: int, seconds: float) -> None:
-        self.lanes = [Lane(source) for source in sources]
+        self.queues = [SourceQueue(source) for source in sources]
         self._records = records
         self._seconds = seconds
         self._changed = threading.Condition()
@@ -59,56 +59,56 @@ class Inbox:
 
     def start(self) -> None:
         """Begin to read."""
-        for lane in self.lanes:
-            lane.thread = threading.Thread(
-                target=self._read, args=(lane,), name=f"read-{lane.source.name}", daemon=True
+        for queue in self.queues:
+            queue.thread = threading.Thread(
+                target=self._read, args=(queue,), name=f"read-{queue.source.name}", daemon=True
             )
-            lane.thread.start()
+            queue.thread.start()
 
-    def _read(self, lane: Lane) -> None:
+    def _read(self, queue: SourceQueue) -> None:
         try:
-            for arrival in lane.source:
+            for arrival in queue.source:
                 for part in _slices(arrival):
-                    self._put(lane, part)
+                    self._put(queue, part)
         except BaseException as error:  # the daemon tells, and goes on with the others
-            lane.failure = error
+            queue.failure = error
         finally:
             with self._changed:
-                lane.ended = True
+                queue.ended = True
                 self._changed.notify_all()
 
-    def _put(self, lane: Lane, arrival: Arrival) -> None:
+    def _put(self, queue: SourceQueue, arrival: Arrival) -> None:
         count = len(arrival.table)
         with self._changed:
-            while not lane.source.sheds and lane.records and lane.records + count > self._records:
+            while not queue.source.sheds and queue.records and queue.records + count > self._records:
                 if self._abandoned:
                     break
                 self._changed.wait(1.0)
-            if lane.source.sheds and count and (self._abandoned or self._is_full(lane, count)):
-                lane.counters["stopped" if self._abandoned else "late"] += count
+            if queue.source.sheds and count and (self._abandoned or self._is_full(queue, count)):
+                queue.counters["stopped" if self._abandoned else "late"] += count
                 arrival, count = _emptied(arrival), 0
             if self._abandoned:
                 return  # what a file gives is read again after a restart
-            if count == 0 and lane.arrivals and len(lane.arrivals[-1].table) == 0 and arrival.state is None:
+            if count == 0 and queue.arrivals and len(queue.arrivals[-1].table) == 0 and arrival.state is None:
                 return  # nothing new is said
-            lane.arrivals.append(arrival)
-            lane.records += count
+            queue.arrivals.append(arrival)
+            queue.records += count
             self._changed.notify_all()
 
-    def _is_full(self, lane: Lane, count: int) -> bool:
-        return lane.records > 0 and lane.records + count > self._records
+    def _is_full(self, queue: SourceQueue, count: int) -> bool:
+        return queue.records > 0 and queue.records + count > self._records
 
     def get(self, timeout: float) -> tuple[int, Arrival] | None:
         """The next arrival and the number of its source, in turn; None if there is none in time."""
         limit = time.monotonic() + timeout
         with self._changed:
             while True:
-                for step in range(len(self.lanes)):
-                    number = (self._turn + step) % len(self.lanes)
-                    lane = self.lanes[number]
-                    if lane.arrivals and not lane.held:
+                for step in range(len(self.queues)):
+                    number = (self._turn + step) % len(self.queues)
+                    queue = self.queues[number]
+                    if queue.arrivals and not queue.paused:
                         self._turn = number + 1
-                        arrival = self._next(lane)
+                        arrival = self._next(queue)
                         self._changed.notify_all()
                         return number, arrival
                 left = limit - time.monotonic()
@@ -116,72 +116,72 @@ class Inbox:
                     return None
                 self._changed.wait(left)
 
-    def _next(self, lane: Lane) -> Arrival:
+    def _next(self, queue: SourceQueue) -> Arrival:
         """The first that waits; of those that have waited too long, the last, without its records."""
         while True:
-            arrival = lane.arrivals.popleft()
+            arrival = queue.arrivals.popleft()
             count = len(arrival.table)
-            lane.records -= count
-            if not (lane.source.sheds and count and time.monotonic() - arrival.received > self._seconds):
+            queue.records -= count
+            if not (queue.source.sheds and count and time.monotonic() - arrival.received > self._seconds):
                 return arrival
-            lane.counters["late"] += count
-            if not lane.arrivals or arrival.state is not None:
+            queue.counters["late"] += count
+            if not queue.arrivals or arrival.state is not None:
                 return _emptied(arrival)
 
     @property
     def finished(self) -> bool:
         """Whether every source has ended and all was taken."""
-        return all(lane.ended and not lane.arrivals for lane in self.lanes)
+        return all(queue.ended and not queue.arrivals for queue in self.queues)
 
     def wake(self) -> None:
         """Let `get` look again."""
         with self._changed:
             self._changed.notify_all()
 
-    def hold(self, number: int) -> None:
+    def pause(self, number: int) -> None:
         """Take nothing more of a source until `release`."""
-        self.lanes[number].held = True
+        self.queues[number].paused = True
 
-    def release(self) -> None:
+    def resume(self) -> None:
         """Take from all sources again."""
         with self._changed:
-            for lane in self.lanes:
-                lane.held = False
+            for queue in self.queues:
+                queue.paused = False
             self._changed.notify_all()
 
     def waiting(self, number: int) -> tuple[int, float]:
         """Records that wait, and for how long the first has."""
         with self._changed:
-            lane = self.lanes[number]
-            first = next((a.received for a in lane.arrivals if len(a.table)), None)
-            return lane.records, 0.0 if first is None else max(time.monotonic() - first, 0.0)
+            queue = self.queues[number]
+            first = next((a.received for a in queue.arrivals if len(a.table)), None)
+            return queue.records, 0.0 if first is None else max(time.monotonic() - first, 0.0)
 
-    def ask_to_stop(self) -> None:
+    def request_stop(self) -> None:
         """Let every source give what it has read and end."""
-        for lane in self.lanes:
-            lane.source.stop()
+        for queue in self.queues:
+            queue.source.stop()
         self.wake()
 
     def abandon(self) -> None:
         """Take nothing more: what waits of a file is read again after a restart, what waits of others is counted."""
         with self._changed:
             self._abandoned = True
-            for lane in self.lanes:
-                if lane.source.sheds or not lane.source.replayable:
-                    lane.counters["stopped"] += lane.records
-                lane.arrivals.clear()
-                lane.records = 0
+            for queue in self.queues:
+                if queue.source.sheds or not queue.source.replayable:
+                    queue.counters["stopped"] += queue.records
+                queue.arrivals.clear()
+                queue.records = 0
             self._changed.notify_all()
 
     def stop(self, deadline: float) -> bool:
         """Stop the sources and wait for their threads; whether all ended in time."""
-        self.ask_to_stop()
+        self.request_stop()
         self.abandon()
         limit = time.monotonic() + deadline
-        for lane in self.lanes:
-            if lane.thread is not None:
-                lane.thread.join(max(limit - time.monotonic(), 0.0))
-        return all(lane.ended for lane in self.lanes)
+        for queue in self.queues:
+            if queue.thread is not None:
+                queue.thread.join(max(limit - time.monotonic(), 0.0))
+        return all(queue.ended for queue in self.queues)
 
 
 def _slices(arrival: Arrival) -> list[Arrival]:

@@ -23,27 +23,27 @@ class Reloader:
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
-        self._asked = threading.Event()
+        self._requested = threading.Event()
         self._changed = threading.Condition()
         self._result: tuple[bool, str] | None = None
         self._building: Future[tuple[Config, Model]] | None = None
 
-    def ask(self) -> None:
+    def request(self) -> None:
         """Reload soon. From a signal handler or any thread."""
-        self._asked.set()
+        self._requested.set()
 
-    def ask_and_wait(self, seconds: float) -> tuple[bool, str]:
+    def request_and_wait(self, seconds: float) -> tuple[bool, str]:
         """Reload, and say what came of it."""
         with self._changed:
             self._result = None
-            self._asked.set()
+            self._requested.set()
             self._changed.wait_for(lambda: self._result is not None, seconds)
             return self._result or (False, f"not done within {seconds:g} seconds")
 
     def progress(self) -> None:
         """Begin to build if it was asked for; swap when it is built."""
-        if self._asked.is_set() and self._building is None:
-            self._asked.clear()
+        if self._requested.is_set() and self._building is None:
+            self._requested.clear()
             self._daemon.notifier.reloading()
             thread = ThreadPoolExecutor(1, thread_name_prefix="reload")
             self._building = thread.submit(self._build)
@@ -74,7 +74,7 @@ class Reloader:
             result = (False, str(error))
             daemon.log.error("reload refused: it goes on as before", why=str(error))
         daemon.telemetry.reloaded(result[0])
-        daemon.notifier.ready(f"watching {len(daemon.inbox.lanes)} sources")
+        daemon.notifier.ready(f"watching {len(daemon.inbox.queues)} sources")
         with self._changed:
             self._result = result
             self._changed.notify_all()

@@ -8,7 +8,7 @@ from netclust.model import Model
 from netclust.stream.daemon.checkpoint import Loaded
 from netclust.stream.daemon.config import Config
 from netclust.stream.daemon.logs import Log
-from netclust.stream.daemon.models import ModelShelf
+from netclust.stream.daemon.models import ModelArchive
 from netclust.stream.detector import Detector
 from netclust.stream.sources.sockets import is_socket
 from netclust.stream.store import Store, StoreError
@@ -41,7 +41,7 @@ def bridge_gap(detector: Detector, store: Store, log: Log, *, all_lost: bool) ->
 
 
 def detector_of(
-    config: Config, model: Model, loaded: Loaded | None, shelf: ModelShelf, names: list[str], log: Log
+    config: Config, model: Model, loaded: Loaded | None, archive: ModelArchive, names: list[str], log: Log
 ) -> Detector:
     """The detector of a checkpoint, with the configured model; a new one where that cannot be."""
     patient = not any(source.kind == "live" or is_socket(source.path) for source in config.sources)
@@ -52,11 +52,11 @@ def detector_of(
         if loaded.linker is None:
             raise ModelError(f"{where}: has no linker")
         same = loaded.facts["configured_model"] == model.fingerprint
-        used = model if loaded.facts["model"] == model.fingerprint else shelf.load(loaded.facts["model"])
+        used = model if loaded.facts["model"] == model.fingerprint else archive.load(loaded.facts["model"])
         linker = Linker.restore(used, loaded.linker, where, loaded.base, threads=config.window.threads)
         if linker.config != config.window.linker():
             log.warning("[window] has changed since the last stop: the referent window begins anew")
-            linker = linker.adopt(used, config.window.linker())
+            linker = linker.with_model(used, config.window.linker())
         detector = Detector(model if same else used, config, linker=linker, names=names, patient=patient)
         arrays = {name.removeprefix(_PREFIX): a for name, a in loaded.arrays.items() if name.startswith(_PREFIX)}
         detector.restore(loaded.facts["detector"], arrays, where)

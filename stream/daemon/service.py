@@ -20,14 +20,14 @@ from netclust.stream.bus.addresses import is_bus
 from netclust.stream.daemon import build
 from netclust.stream.daemon.checkpoint import CheckpointStore, Cut, Loaded
 from netclust.stream.daemon.checkpointing import Checkpointer
-from netclust.stream.daemon.clerk import Clerk
-from netclust.stream.daemon.complaining import Complaining
+from netclust.stream.daemon.clerk import BackgroundWriter
+from netclust.stream.daemon.complaining import TroubleLog
 from netclust.stream.daemon.config import Config
 from netclust.stream.daemon.control import DaemonControl
 from netclust.stream.daemon.decisions import Decisions
 from netclust.stream.daemon.logs import Log
 from netclust.stream.daemon.measures import measure, trouble_of
-from netclust.stream.daemon.models import ModelShelf
+from netclust.stream.daemon.models import ModelArchive
 from netclust.stream.daemon.notify import Notifier
 from netclust.stream.daemon.outputs import Outputs
 from netclust.stream.daemon.privileges import DEFAULT_USER, drop_root
@@ -36,8 +36,8 @@ from netclust.stream.daemon.reloading import Reloader
 from netclust.stream.daemon.resuming import bridge_gap, detector_of, numbers_of
 from netclust.stream.daemon.shipping import SHIP, open_shipping
 from netclust.stream.daemon.source_states import SourceStates
-from netclust.stream.daemon.viewing import Viewing
-from netclust.stream.daemon.warming import leaving_cache, load_kernels, tell_of_compiling
+from netclust.stream.daemon.viewing import ConsoleFeed
+from netclust.stream.daemon.warming import leaving_cache, load_kernels, log_compilation
 from netclust.stream.detector import Outcome
 from netclust.stream.sinks.base import Sink
 from netclust.stream.sinks.store_sink import StoreSink
@@ -49,7 +49,7 @@ from netclust.stream.verdict_lines import verdict_lines
 Phase = Literal["starting", "running", "stopping", "stopped"]
 
 HEARTBEAT_SECONDS = 5.0
-MAX_CLUSTERS_TOLD = 4096
+MAX_CLUSTERS_REPORTED = 4096
 """At a heartbeat the store hears of so many clusters, the newest."""
 HELD = "verdicts.held"
 """Under this name a checkpoint has lines that the log of verdicts did not take."""
@@ -102,16 +102,16 @@ class Daemon:
             raise
 
     def _open(self) -> None:
-        self.complaining = Complaining(self.log)
-        tell_of_compiling(self.log)
+        self.trouble_log = TroubleLog(self.log)
+        log_compilation(self.log)
         model = build.check_config(self.config)
         self._lock_folder()
         self.store = self._open_store()
         self._undo.callback(self.store.close)
-        self.clerk = Clerk(self.log)
-        self._undo.callback(lambda: self.clerk.close(5.0))
+        self.background_writer = BackgroundWriter(self.log)
+        self._undo.callback(lambda: self.background_writer.close(5.0))
         self.checkpoints = CheckpointStore(self.folder)
-        self.shelf = ModelShelf(self.folder)
+        self.archive = ModelArchive(self.folder)
         loaded = self._load(model)
         self.log.info(
             "model", name=build.model_name(self.config), fingerprint=self.detector.model.fingerprint[:12],
@@ -123,7 +123,7 @@ class Daemon:
         all_lost = self.source_states.lost and not any(source.replayable for source in sources)
         if self.source_states.lost:
             bridge_gap(self.detector, self.store, self.log, all_lost=all_lost)
-        self.inbox = Inbox(sources, records=self.config.daemon.queue_records, seconds=self.config.daemon.queue_seconds)
+        self.inbox = Inbox(sources, records=self.config.daemon.queue_records, seconds=self.config.daemon.max_queue_age)
         self.outputs = Outputs(self.telemetry, self.folder / "spool")
         self._undo.callback(lambda: self.outputs.close(1.0))
         self._open_sinks(facts.get("sinks", {}))
@@ -138,14 +138,14 @@ class Daemon:
             held = b"" if loaded is None else loaded.arrays.get(HELD, np.zeros(0, np.uint8)).tobytes()
             self.outputs.open_verdicts(self.config.verdicts.path, None if all_lost else facts.get("verdicts"), held)
         self.decisions = Decisions(
-            self.store, self.detector, self.telemetry, self.log, shelf=self.shelf,
+            self.store, self.detector, self.telemetry, self.log, archive=self.archive,
             label_seq=int(facts.get("label_seq", 0)), rollback=int(facts.get("rollback", 0)),
         )  # fmt: skip
         measure(self.telemetry, self.config, self.inbox, self.detector, self.folder, lambda: self.phase == "running")
         # Before rights are given up: the cache may be root's.
         load_kernels(self.config, self.detector.model, warming=self.detector.warming)
-        self.viewing = Viewing(self)
-        self.viewing.restore()
+        self.console_feed = ConsoleFeed(self)
+        self.console_feed.restore()
         self._open_http()
         self._drop_rights()
         self.checkpointer = Checkpointer(
@@ -187,7 +187,7 @@ class Daemon:
             self.log.error("a checkpoint cannot be used, an older one is tried", why=why)
         self.numbers = numbers_of(self.config, loaded)
         names = sorted(self.numbers, key=self.numbers.__getitem__)
-        self.detector = detector_of(self.config, model, loaded, self.shelf, names, self.log)
+        self.detector = detector_of(self.config, model, loaded, self.archive, names, self.log)
         counted = self.detector.counters
         self._drift_counted = {what: counted[f"drift_{what}"] for what in self.detector.drift.scores()}
         self._configured = model.fingerprint
@@ -217,14 +217,14 @@ class Daemon:
             kind = next((s.kind for s in self.config.sinks if s.name == sink.name), "")
             # What is lost is not told again: a file keeps what it has.
             keeps = self.source_states.lost and getattr(sink, "cuts_back", False)
-            told = None if keeps else facts.get(sink.name)
-            self.outputs.add(sink, self.config, told, block=block and kind in ("jsonl", "terminal"))
+            kept_facts = None if keeps else facts.get(sink.name)
+            self.outputs.add(sink, self.config, kept_facts, block=block and kind in ("jsonl", "terminal"))
 
     def _sources(self) -> list[Source]:
-        return [lane.source for lane in self.inbox.lanes]
+        return [queue.source for queue in self.inbox.queues]
 
     def _open_http(self) -> None:
-        self.control = DaemonControl(self, self.store, self.viewing.view, build.read_token(self.config))
+        self.control = DaemonControl(self, self.store, self.console_feed.view, build.read_token(self.config))
         http = self.config.http
         if http.listen:
             from netclust.stream.http_api import make_app
@@ -233,7 +233,7 @@ class Daemon:
             app = make_app(self.control, listen=http.listen)
             server = serve(app, http.listen, tls_cert=http.tls_cert, tls_key=http.tls_key)
             self._undo.callback(server.stop)
-            self._undo.callback(self.viewing.view.hub.close)
+            self._undo.callback(self.console_feed.view.hub.close)
             self.address = server.url
             self.log.info("listens", address=http.listen, changes="with the token" if self.control.token else "none")
 
@@ -263,10 +263,10 @@ class Daemon:
         """Link until the sources end or somebody says stop; the exit code."""
         # From the first record on there is a checkpoint to go back to: files are cut back to it, ids not given twice.
         self.checkpointer.cut_now(self._cut)
-        self.checkpointer.wait(self.config.daemon.stop_seconds)
+        self.checkpointer.wait(self.config.daemon.shutdown_timeout)
         self.inbox.start()
         self.phase = "running"
-        self.notifier.ready(f"watching {len(self.inbox.lanes)} sources")
+        self.notifier.ready(f"watching {len(self.inbox.queues)} sources")
         deadline: float | None = None
         while True:
             self.came_round = time.monotonic()
@@ -292,13 +292,13 @@ class Daemon:
         if not self._lingering:
             self._lingering = True
             self.log.warning("everything has been read: what there was is shown until it is stopped")
-            self.tell(self.detector.tell_held())
+            self.report(self.detector.report_held())
         for outcome in self.detector.take(0, Arrival(empty_table(self.detector.model.encoding.schema), None, 0.0)):
             self._deliver(outcome, 0.0)
 
     def _take(self, number: int, arrival: Arrival) -> None:
         began = time.perf_counter()
-        source = self.inbox.lanes[number].source
+        source = self.inbox.queues[number].source
         if not source.replayable and len(arrival.table) and int(arrival.table.time.max()) < 0:
             arrival.table.time[:] = time.time_ns()  # records without a time came now
         if self.shipping is not None:
@@ -325,31 +325,31 @@ class Daemon:
         return [passed] if passed is not None else []
 
     def _is_live(self, number: int) -> bool:
-        lane = self.inbox.lanes[number]
-        config = next((s for s in self.config.sources if s.name == lane.source.name), None)
-        return lane.source.sheds or (config is not None and (config.follow or is_bus(config.path)))
+        queue = self.inbox.queues[number]
+        config = next((s for s in self.config.sources if s.name == queue.source.name), None)
+        return queue.source.sheds or (config is not None and (config.follow or is_bus(config.path)))
 
     def _deliver(self, outcome: Outcome, seconds: float) -> None:
         if outcome.results:
             for row in self.decisions.done(outcome.results):
-                self.viewing.view.hub.publish("label", row)
+                self.console_feed.view.hub.publish("label", row)
         if len(outcome.batch):
             latency = time.monotonic() - outcome.arrival.received
-            self.viewing.observe(outcome, latency)
+            self.console_feed.observe(outcome, latency)
             self.telemetry.observe_batch(outcome.verdicts, np.full(len(outcome.batch), latency), seconds)
             if self.outputs.verdicts is not None:
                 self.outputs.verdicts.write(verdict_lines(outcome, self.config.verdicts.which))
             if self.shipping is not None:
-                self.shipping.tell(outcome, self.config.verdicts.which)
-        self.tell(outcome.events)
+                self.shipping.report(outcome, self.config.verdicts.which)
+        self.report(outcome.events)
 
-    def tell(self, events: Sequence[Event]) -> None:
+    def report(self, events: Sequence[Event]) -> None:
         """Tell the sinks, and log what is about the daemon itself."""
         for event in events:
             if isinstance(event, Notice):
                 self.log.info(event.message, **event.facts)
         self.outputs.submit(events)
-        self.viewing.tell(events)
+        self.console_feed.report(events)
 
     def _house(self) -> None:
         """What is to be done between batches."""
@@ -360,7 +360,7 @@ class Daemon:
             self.outputs.reopen()
             self.log.info("logs reopened")
         self.reloader.progress()
-        self.viewing.progress(self.clerk.do)
+        self.console_feed.progress(self.background_writer.do)
         if time.monotonic() - self._beat > HEARTBEAT_SECONDS:
             self._beat = time.monotonic()
             self._heartbeat()
@@ -379,25 +379,25 @@ class Daemon:
             self._drift_counted[what] = count
         self.telemetry.set("drift_watched", detector.drift.watched)
         self.telemetry.set("label_events", len(detector.answers.applied))
-        self._tell_troubles()
+        self._log_troubles()
         self._note(running=True)
         self.notifier.status(f"{detector.linker.tick:,} records, {detector.book.open_count} open alerts")
 
-    def _tell_troubles(self) -> None:
+    def _log_troubles(self) -> None:
         """Log what does not work, once, and when it works again; and the first lines that could not be read."""
-        now = {f"source {lane.source.name}": trouble_of(lane) for lane in self.inbox.lanes}
+        now = {f"source {queue.source.name}": trouble_of(queue) for queue in self.inbox.queues}
         now |= {f"sink {name}": why for name, why in self.outputs.troubles().items()}
         if self.shipping is not None:
             now |= {f"shipping {name}": why for name, why in self.shipping.troubles().items()}
-        self.complaining.troubles(now)
-        self.complaining.labels(self.detector.linker.labels)
-        for lane in self.inbox.lanes:
-            self.complaining.lines(lane.source.name, getattr(lane.source, "first_skipped", []))
+        self.trouble_log.troubles(now)
+        self.trouble_log.labels(self.detector.linker.labels)
+        for queue in self.inbox.queues:
+            self.trouble_log.lines(queue.source.name, getattr(queue.source, "first_skipped", []))
 
     def _note(self, *, running: bool) -> None:
         """Have the store say that we run, which clusters have grown, and what rules have hidden."""
         tick, since = self.detector.linker.tick, self._told_tick
-        clusters = self.detector.linker.clusters(since)[-MAX_CLUSTERS_TOLD:]
+        clusters = self.detector.linker.clusters(since)[-MAX_CLUSTERS_REPORTED:]
         hidden = self.decisions.newly_hidden()
         facts = {"records": tick, "pid": os.getpid(), "phase": self.phase, "model": self.detector.model.fingerprint}
 
@@ -410,7 +410,7 @@ class Daemon:
             self.telemetry.set("store_bytes", self.store.bytes())
             self.telemetry.set("feedback_pending", len(self.store.labels(status="pending")))
 
-        if self.clerk.do(write):
+        if self.background_writer.do(write):
             self._told_tick = tick
 
     # Checkpoints
@@ -423,13 +423,13 @@ class Daemon:
         used = detector.model
 
         def save_model() -> None:
-            self.shelf.save(used)
+            self.archive.save(used)
             if lines is not None:
                 lines.log.flush()
 
         window = self.config.window.referent_window * self.config.window.partitions
         states = {
-            lane.source.name: state for lane, state in zip(self.inbox.lanes, self.checkpointer.states, strict=True)
+            queue.source.name: state for queue, state in zip(self.inbox.queues, self.checkpointer.states, strict=True)
         }
         lines = self.outputs.verdicts
         cut = Cut(
@@ -470,7 +470,7 @@ class Daemon:
         if model.fingerprint != self._configured:
             self._configured = model.fingerprint
             self.detector.swap(model)
-            self.checkpointer.ask()
+            self.checkpointer.request()
 
     # Ending
 
@@ -478,18 +478,18 @@ class Daemon:
         self.phase = "stopping"
         self.notifier.stopping()
         self.log.info("stopping")
-        self.inbox.ask_to_stop()
+        self.inbox.request_stop()
         self._stopping_since = time.monotonic()
-        return self._stopping_since + self.config.daemon.stop_seconds / 2  # the other half is for the checkpoint
+        return self._stopping_since + self.config.daemon.shutdown_timeout / 2  # the other half is for the checkpoint
 
     def _end(self, *, stopped: bool, began: float) -> int:
         def left() -> float:
-            return max(began + self.config.daemon.stop_seconds - time.monotonic(), 0.5)
+            return max(began + self.config.daemon.shutdown_timeout - time.monotonic(), 0.5)
 
         self.phase = "stopping"
-        self.inbox.release()
+        self.inbox.resume()
         if not stopped or self.closes_alerts:
-            self.tell(self.detector.finish())
+            self.report(self.detector.finish())
         self.checkpointer.wait(left() / 2)
         if all(state is not None for state in self.checkpointer.states):
             self.checkpointer.cut_now(lambda: self._cut(clean=True))
@@ -509,8 +509,10 @@ class Daemon:
                 self.log.warning(f"not delivered: it {kept}", what=name, messages=runner.pending)
         self.phase = "stopped"
         self._note(running=False)
-        self.viewing.save(self.clerk.do)
+        self.console_feed.save(self.background_writer.do)
         self._undo.close()
         self.log.info("stopped", records=self.detector.linker.tick)
-        failed = [lane for lane in self.inbox.lanes if lane.failure is not None or (not stopped and trouble_of(lane))]
-        return 1 if failed and len(failed) == len(self.inbox.lanes) else 0
+        failed = [
+            queue for queue in self.inbox.queues if queue.failure is not None or (not stopped and trouble_of(queue))
+        ]
+        return 1 if failed and len(failed) == len(self.inbox.queues) else 0

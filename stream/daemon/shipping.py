@@ -1,9 +1,9 @@
-"""Shipping: every record that the daemon reads also goes to lanes of a bus; its verdicts too, if that is wanted.
+"""Shipping: every record that the daemon reads also goes to partitions of a bus; its verdicts too, if that is wanted.
 
 A thread packs, a runner of sinks delivers: queue, then a spool on disk while the bus is away, in order. Detection waits
 for neither. What was handed over before a checkpoint is sent or in the spool when the checkpoint is written.
 
-A record's lane is its key modulo the number of lanes, so one sensor's records of one key stay in order.
+A record's partition is its key modulo the number of partitions, so one sensor's records of one key stay in order.
 """
 
 from __future__ import annotations
@@ -51,22 +51,22 @@ SEND_MESSAGES = 16
 class Shipment(msgspec.Struct, frozen=True):
     """A message that waits for the bus."""
 
-    lane: int
+    partition: int
     records: int
     body: bytes
 
 
 class ShipSink:
-    """Shipments to lanes; one acknowledged late may come twice, which receivers tell by its numbers."""
+    """Shipments to partitions; one acknowledged late may come twice, which receivers tell by its numbers."""
 
     cuts_back = False
     batch_events = SEND_MESSAGES
     decoder = msgspec.msgpack.Decoder(Shipment)
 
-    def __init__(self, name: str, url: str, lanes: int) -> None:
+    def __init__(self, name: str, url: str, partitions: int) -> None:
         self.name = name
         self.records = 0  # acknowledged
-        self._sender = BusSender(url, lanes)
+        self._sender = BusSender(url, partitions)
 
     def open(self, facts: Facts | None) -> None:
         """Check what can be checked without the bus."""
@@ -75,7 +75,7 @@ class ShipSink:
     def write(self, events: Sequence[Any]) -> None:
         """Send them."""
         shipments = cast(Sequence[Shipment], events)
-        self._sender.send([Outgoing(s.lane, 0, s.body) for s in shipments])
+        self._sender.send([Outgoing(s.partition, 0, s.body) for s in shipments])
         self.records += sum(s.records for s in shipments)
 
     def tick(self) -> None:
@@ -159,10 +159,10 @@ class Shipping:
             self.streams[source.name] = self.streams[source.name] or uuid.uuid4().hex
         self._config = config
         self._sinks: dict[str, ShipSink] = {}
-        for what, url, lanes in (("records", config.url, config.partitions), ("verdicts", config.verdicts_url, 0)):
+        for what, url, partitions in (("records", config.url, config.partitions), ("verdicts", config.verdicts_url, 0)):
             if not url:
                 continue
-            sink = self._sinks[what] = ShipSink(f"ship.{what}", url, lanes)
+            sink = self._sinks[what] = ShipSink(f"ship.{what}", url, partitions)
             self.runners[what] = SinkRunner(
                 sink, queue_events=QUEUE_MESSAGES, spool_path=spool / f"{sink.name}.spool",
                 spool_bytes=config.spool_bytes, burst_events=QUEUE_MESSAGES, longest_wait=10.0,
@@ -210,7 +210,7 @@ class Shipping:
         self._records += read.records
         self._changed.notify_all()
 
-    def tell(self, outcome: Outcome, which: str) -> None:
+    def report(self, outcome: Outcome, which: str) -> None:
         """What was said of records."""
         if "verdicts" not in self.runners:
             return
@@ -289,22 +289,22 @@ class Shipping:
         for origin, tables in pending.items():
             with self._counted():
                 table = merged(tables)
-                lanes = (table.key % np.uint64(self._config.partitions)).astype(np.int64)
-                for lane in np.unique(lanes).tolist():
-                    for shipment in self._packed(origin, lane, table[np.flatnonzero(lanes == lane)]):
+                partitions = (table.key % np.uint64(self._config.partitions)).astype(np.int64)
+                for partition in np.unique(partitions).tolist():
+                    for shipment in self._packed(origin, partition, table[np.flatnonzero(partitions == partition)]):
                         self.runners["records"].submit(cast(Any, [shipment]))
 
-    def _packed(self, origin: tuple[str, str], lane: int, table: Table) -> Iterator[Shipment]:
+    def _packed(self, origin: tuple[str, str], partition: int, table: Table) -> Iterator[Shipment]:
         most = self._config.batch_records
         for begin in range(0, len(table), most):
             part = table[begin : begin + most]
             body = pack_records(part, sensor=self.sensor, stream=origin[1], source=origin[0])
             if len(body) > MAX_BODY and len(part) > 1:
                 half = len(part) // 2
-                yield from self._packed(origin, lane, part[:half])
-                yield from self._packed(origin, lane, part[half:])
+                yield from self._packed(origin, partition, part[:half])
+                yield from self._packed(origin, partition, part[half:])
             else:
-                yield Shipment(lane, len(part), body)
+                yield Shipment(partition, len(part), body)
 
     # ---- what others ask
 

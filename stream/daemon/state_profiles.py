@@ -8,7 +8,7 @@ from netclust.cluster_profiles import ClusterProfile, Rows, profile_clusters
 from netclust.errors import InputError
 from netclust.linker import Linker
 from netclust.stream.daemon.checkpoint import CheckpointStore
-from netclust.stream.daemon.models import ModelShelf
+from netclust.stream.daemon.models import ModelArchive
 from netclust.stream.exemplars import Exemplars
 
 __all__ = ["profiles_of_state"]
@@ -22,7 +22,7 @@ def profiles_of_state(folder: Path, *, least: int = 1) -> tuple[list[ClusterProf
         why = f": {store.refused[0]}" if store.refused else ": is it a daemon's state folder, and did the daemon run?"
         raise InputError(f"{folder}: has no checkpoint to read clusters from{why}")
     try:
-        model = ModelShelf(folder).load(str(loaded.facts["model"]))
+        model = ModelArchive(folder).load(str(loaded.facts["model"]))
         linker = Linker.restore(model, loaded.linker, str(loaded.path), loaded.base)
         facts = loaded.facts["detector"]
         arrays = {name.removeprefix("detector."): a for name, a in loaded.arrays.items()}

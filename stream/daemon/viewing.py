@@ -34,7 +34,7 @@ MAX_PATHS = 1024
 _SKIPPED = frozenset((*DECODE_REASONS, *INPUT_REASONS)) - {"other"}
 
 
-class Viewing:
+class ConsoleFeed:
     """Fills the view of one daemon. `observe`, `tell` and `progress` are for the detector's thread."""
 
     def __init__(self, daemon: Daemon) -> None:
@@ -80,7 +80,7 @@ class Viewing:
             if len(rows) and len(self._paths) < MAX_PATHS:
                 self._paths[event.alert.id] = self.view.forest.path(outcome.first_tick + int(rows[-1]))
 
-    def tell(self, events: Sequence[Event]) -> None:
+    def report(self, events: Sequence[Event]) -> None:
         """Events go to open pages."""
         if self.view.hub.listeners:
             for event in events:
@@ -123,15 +123,15 @@ class Viewing:
 
     def _sample(self, now: float) -> dict[str, Any]:
         daemon = self._daemon
-        detector, telemetry, lanes = daemon.detector, daemon.telemetry, daemon.inbox.lanes
+        detector, telemetry, queues = daemon.detector, daemon.telemetry, daemon.inbox.queues
         linker = detector.linker.counters()
         verdicts = {name: telemetry.value("verdicts_total", verdict=name) for name in VERDICTS}
-        counted = [lane.source.counters for lane in lanes]
+        counted = [queue.source.counters for queue in queues]
         totals = {
             "records": float(sum(verdicts.values())),
             **verdicts,
             "roots": telemetry.value("links_total", via=VIAS[ROOT]),
-            "shed": float(sum(sum(lane.counters.values()) for lane in lanes)),
+            "shed": float(sum(sum(queue.counters.values()) for queue in queues)),
             "drops": float(sum(c["kernel_drops"] + c["queue_drops"] for c in counted)),
         }
         drift = detector.drift.scores()
@@ -163,15 +163,15 @@ class Viewing:
             "window": {"referents": linker["referents"], "capacity": capacity},
             "checkpoint_age": round(telemetry.checkpoint_age(), 1),
             "latency": self._latency,
-            "queue": sum(lane.records for lane in lanes),
+            "queue": sum(queue.records for queue in queues),
             "sources": {
-                lane.source.name: {
-                    "kind": next((s.kind for s in daemon.config.sources if s.name == lane.source.name), ""),
-                    "ended": lane.ended,
-                    "waiting": lane.records,
-                    "trouble": trouble_of(lane),
+                queue.source.name: {
+                    "kind": next((s.kind for s in daemon.config.sources if s.name == queue.source.name), ""),
+                    "ended": queue.ended,
+                    "waiting": queue.records,
+                    "trouble": trouble_of(queue),
                 }
-                for lane in lanes
+                for queue in queues
             },
             "troubles": daemon.outputs.troubles(),
             "traffic_time": self._traffic_time,

@@ -19,7 +19,7 @@ from netclust.model import Model
 from netclust.stream.daemon.config import Config
 from netclust.stream.daemon.logs import Log
 
-__all__ = ["leaving_cache", "load_kernels", "tell_of_compiling"]
+__all__ = ["leaving_cache", "load_kernels", "log_compilation"]
 
 _PACKETS = {"capture", "live"}
 _LOGS = {"zeek", "eve"}
@@ -28,7 +28,7 @@ _LATER = ("safetensors.numpy", "netclust.snapshot", "netclust.models.shipped", "
           "netclust.stream.sources.captures", "netclust.stream.sources.records", "prometheus_client")  # fmt: skip
 
 
-def tell_of_compiling(log: Log) -> None:
+def log_compilation(log: Log) -> None:
     """A first start is silent for up to a minute: say why, before any kernel is used."""
     from netclust.kernels.cache_folder import is_warm
     from netclust.kernels.jit import CACHE_FOLDER

@@ -9,7 +9,7 @@ numbered as they come; a mark is a number up to which a checkpoint wants all to 
 ...     backlog.put(Notice(topic="drift", time=-1, key="n-1", message=""))
 >>> batch = backlog.take(5)
 >>> with backlog.changed:
-...     backlog.settle(batch, gone=True)
+...     backlog.finish(batch, gone=True)
 >>> backlog.pending, backlog.done
 (0, 1)
 """
@@ -62,7 +62,7 @@ class Backlog:
         self._moved: Waiting | None = None  # those in flight, if they were moved to the spool meanwhile
         self._moving = 0  # this many of the queue's front are being written to the spool
 
-    def adopt(self, spool: Spool) -> None:
+    def take_over(self, spool: Spool) -> None:
         """Begin with what an earlier run left."""
         self.spool = spool
         self.submitted = spool.pending
@@ -136,7 +136,7 @@ class Backlog:
             self.done += self.spool.unreadable - before
         return batch if batch.events else None
 
-    def settle(self, batch: Waiting, *, gone: bool) -> None:
+    def finish(self, batch: Waiting, *, gone: bool) -> None:
         """What was taken is delivered or refused (`gone`), or will be taken again."""
         while self._moving:  # those in flight are being moved: wait until it is known where they are
             self.changed.wait()

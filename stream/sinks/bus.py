@@ -18,11 +18,11 @@ __all__ = ["BusSender", "BusSink"]
 
 
 class BusSender:
-    """Bodies to lanes of a topic, with the errors that a runner understands. The bus may come later than we."""
+    """Bodies to partitions of a topic, with the errors that a runner understands. The bus may come later than we."""
 
-    def __init__(self, url: str, lanes: int) -> None:
+    def __init__(self, url: str, partitions: int) -> None:
         self._url = url
-        self._writer = open_writer(url, lanes)
+        self._writer = open_writer(url, partitions)
         self._open = False
 
     def check(self) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from netclust._version import __version__
 from netclust.stream.alert_events import Alert, AlertEvent, Event
 from netclust.stream.sinks.ecs import endpoints, is_address, only_port, text
-from netclust.text import printable
+from netclust.text import sanitize
 
 MAX_VALUE = 120
 """Bytes of a value other than the message, escaped."""
@@ -49,7 +49,7 @@ def header(value: str) -> str:
     >>> header("a|b")
     'a\\\\|b'
     """
-    return fit(value, MAX_VALUE, lambda part: printable(text(part)).replace("\\", "\\\\").replace("|", "\\|"))
+    return fit(value, MAX_VALUE, lambda part: sanitize(text(part)).replace("\\", "\\\\").replace("|", "\\|"))
 
 
 def extension(value: str) -> str:
@@ -58,7 +58,7 @@ def extension(value: str) -> str:
     >>> extension("a=b")
     'a\\\\=b'
     """
-    return printable(text(value)).replace("\\", "\\\\").replace("=", "\\=")
+    return sanitize(text(value)).replace("\\", "\\\\").replace("=", "\\=")
 
 
 def fit(value: str, room: int, escape: Callable[[str], str]) -> str:

@@ -87,7 +87,7 @@ class HttpPost:
         except (OSError, http.client.HTTPException, ValueError) as error:
             self.close()
             raise SinkError(f"{self.where}: {_reason(error)}") from None
-        self._judge(status, after)
+        self._check_status(status, after)
 
     def close(self) -> None:
         """Hang up."""
@@ -120,7 +120,7 @@ class HttpPost:
             return http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout, context=self._context)
         return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
 
-    def _judge(self, status: int, said: str) -> None:
+    def _check_status(self, status: int, said: str) -> None:
         if 200 <= status < 300:
             return
         message = f"{self.where}: answered {status}"

@@ -114,7 +114,7 @@ class SinkRunner:
             decoder = getattr(self.sink, "decoder", None)
             spool = Spool(self._spool_path, self._spool_bytes, cut_back=self._cuts_back, decoder=decoder)
             spool.open(given.get("spool"))
-            self._backlog.adopt(spool)
+            self._backlog.take_over(spool)
         self._tick_at = self._clock() + TICK_SECONDS
         for job, name in ((self._deliver, "sink"), (self._keep, "keep")):
             thread = threading.Thread(target=job, name=f"{name}-{self.name}", daemon=True)
@@ -237,13 +237,13 @@ class SinkRunner:
         except Exception as raised:  # whatever a sink raises is an error of the sink
             error = raised
         with self._changed:
-            self._settle(batch, error)
+            self._finish_batch(batch, error)
             self._changed.notify_all()
 
-    def _settle(self, batch: Waiting, error: Exception | None) -> None:
+    def _finish_batch(self, batch: Waiting, error: Exception | None) -> None:
         count = len(batch.events)
         refused = error is not None and self._is_refusal(error)
-        self._backlog.settle(batch, gone=error is None or (refused and count == 1))
+        self._backlog.finish(batch, gone=error is None or (refused and count == 1))
         if error is None:
             self.counters["delivered"] += count
             self._alone = max(0, self._alone - count)

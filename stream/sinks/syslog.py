@@ -17,7 +17,7 @@ from netclust.stream.sinks.base import Facts, SinkError
 from netclust.stream.sinks.cef import fit, to_cef
 from netclust.stream.sinks.connection import Address, Connection, tls_context
 from netclust.stream.sinks.ecs import iso_time, text
-from netclust.text import printable
+from netclust.text import sanitize
 
 Format = Literal["rfc5424", "cef"]
 
@@ -63,7 +63,7 @@ def format_message(event: Event, limit: int, *, observer: str = "", style: Forma
         return start + to_cef(event, limit - len(start), observer).encode()
     pairs = "".join(f' {name}="{quoted(value)}"' for name, value in values.items() if value)
     start = f"{head}[netclust@32473{pairs}] ".encode()
-    shown = fit(text(message), limit - len(start) - len(_BOM), printable)
+    shown = fit(text(message), limit - len(start) - len(_BOM), sanitize)
     return start + (b"" if shown.isascii() else _BOM) + shown.encode()
 
 
@@ -73,7 +73,7 @@ def quoted(value: str) -> str:
     >>> quoted('a"]')
     'a\\\\"\\\\]'
     """
-    return fit(text(value), MAX_VALUE, lambda part: re.sub(r'(["\\\]])', r"\\\1", printable(part)))
+    return fit(text(value), MAX_VALUE, lambda part: re.sub(r'(["\\\]])', r"\\\1", sanitize(part)))
 
 
 class Syslog:

@@ -20,7 +20,7 @@ from typing import TextIO
 from netclust.stream.alert_events import Alert, AlertEvent, Count, Event, Notice
 from netclust.stream.sinks.base import Facts, SinkError
 from netclust.stream.sinks.ecs import iso_time, only_port, text
-from netclust.text import printable
+from netclust.text import sanitize
 
 GROWTH = 10
 """An update is shown when the alert has grown by this factor since it was shown last."""
@@ -88,7 +88,7 @@ class Terminal:
         width = self._width or min(120, max(40, shutil.get_terminal_size((100, 24)).columns))
         lines: list[str] = []
         for paragraph in text(explanation).split("\n"):
-            plain = printable(paragraph)
+            plain = sanitize(paragraph)
             lines += textwrap.wrap(plain, width, initial_indent="    ", subsequent_indent="          ")
         return lines
 
@@ -138,4 +138,4 @@ def _first(counts: Sequence[Count], different: int) -> str:
 
 
 def _plain(value: str) -> str:
-    return printable(text(value))
+    return sanitize(text(value))

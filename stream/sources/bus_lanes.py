@@ -1,10 +1,10 @@
-"""Lanes of a bus that are read for as long as it takes: one that goes away is waited for, and read on where it was.
+"""Partitions of a bus that are read for as long as it takes: one that goes away is waited for, and read on where it was.
 
 >>> from netclust.stream.bus.factory import Outgoing, open_writer
->>> lane = FollowedLane("memory://followed/lines", 0, Patience(Counter()))
->>> lane.begin(None)
->>> open_writer("memory://followed/lines", 1).send([Outgoing(lane=0, number=1, body=b"hello")])
->>> [message.body for message in lane.take(0.0, 10)], lane.position
+>>> partition = FollowedPartition("memory://followed/lines", 0, Patience(Counter()))
+>>> partition.begin(None)
+>>> open_writer("memory://followed/lines", 1).send([Outgoing(partition=0, number=1, body=b"hello")])
+>>> [message.body for message in partition.take(0.0, 10)], partition.position
 ([b'hello'], '1')
 """
 
@@ -18,14 +18,14 @@ from netclust.errors import InputError
 from netclust.stream.bus.base import BusError, Incoming
 from netclust.stream.bus.factory import open_reader
 
-__all__ = ["FollowedLane", "Patience"]
+__all__ = ["FollowedPartition", "Patience"]
 
 FIRST_WAIT = 0.25
 LONGEST_WAIT = 5.0
 
 
 class Patience:
-    """When a bus that went away is asked again: one for all lanes of a source, as they go and come together."""
+    """When a bus that went away is asked again: one for all partitions of a source, as they go and come together."""
 
     def __init__(self, counters: Counter[str]) -> None:
         self.counters = counters
@@ -54,11 +54,11 @@ class Patience:
         self.trouble, self._wait, self._at = "", 0.0, 0.0
 
 
-class FollowedLane:
-    """One lane, with the position behind what was taken; None: nothing was."""
+class FollowedPartition:
+    """One partition, with the position behind what was taken; None: nothing was."""
 
-    def __init__(self, url: str, lane: int, patience: Patience) -> None:
-        self._reader = open_reader(url, lane)
+    def __init__(self, url: str, partition: int, patience: Patience) -> None:
+        self._reader = open_reader(url, partition)
         self._patience = patience
         self._open = False
         self._lost = 0

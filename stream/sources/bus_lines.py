@@ -19,7 +19,7 @@ from netclust.datasets.records import MAX_LINE_BYTES
 from netclust.errors import ModelError
 from netclust.stream.bus.base import Incoming
 from netclust.stream.bus.factory import UNDIVIDED, parse_bus_url
-from netclust.stream.sources.bus_lanes import FollowedLane, Patience
+from netclust.stream.sources.bus_lanes import FollowedPartition, Patience
 from netclust.stream.sources.lines import GATHER_SECONDS, Lines, Piece
 
 __all__ = ["BusFeed"]
@@ -38,7 +38,7 @@ class BusFeed:
         self.ended = False
         self.counters: Counter[str] = Counter()
         self._patience = Patience(self.counters)
-        self._lane = FollowedLane(url, UNDIVIDED, self._patience)
+        self._partition = FollowedPartition(url, UNDIVIDED, self._patience)
         self._taken = 0  # messages, since the first
         self._fresh = True
 
@@ -53,17 +53,17 @@ class BusFeed:
         if not isinstance(position, str | None) or not isinstance(taken, int):
             raise ModelError(f"{self.where}: the state says what is never written")
         self._taken, self._fresh = taken, not taken
-        self._lane.begin(position)
+        self._partition.begin(position)
 
     def take(self, timeout: float) -> Piece | None:
         """The lines of the next messages."""
         if self._patience.stopped.is_set():
             self.ended = True
             return None
-        messages = self._lane.take(timeout, MAX_MESSAGES)
+        messages = self._partition.take(timeout, MAX_MESSAGES)
         until = time.monotonic() + GATHER_SECONDS / 2
         while messages and len(messages) < MAX_MESSAGES and (left := until - time.monotonic()) > 0:
-            more = self._lane.take(left, MAX_MESSAGES - len(messages))
+            more = self._partition.take(left, MAX_MESSAGES - len(messages))
             if not more:
                 break
             messages += more
@@ -87,7 +87,7 @@ class BusFeed:
     def facts(self) -> dict[str, Any]:
         """Where it stands."""
         file = self.where if self._taken else ""  # its header can only be looked at once it is read
-        return {"offset": self._taken, "position": self._lane.position, "file": file}
+        return {"offset": self._taken, "position": self._partition.position, "file": file}
 
     def stop(self) -> None:
         """End."""
@@ -95,4 +95,4 @@ class BusFeed:
 
     def close(self) -> None:
         """Let go."""
-        self._lane.close()
+        self._partition.close()

@@ -1,4 +1,4 @@
-"""Records that sensors ship (`netclust.stream.daemon.shipping`), from all lanes of a topic.
+"""Records that sensors ship (`netclust.stream.daemon.shipping`), from all partitions of a topic.
 
 A sensor may send again what it has sent: of a sensor's stream and source only numbers above the last one count. Who
 sent a record is in its context column `sensor`.
@@ -33,7 +33,7 @@ from netclust.stream.bus.factory import parse_bus_url
 from netclust.stream.bus.record_messages import RecordMessage, merged, unpack_message
 from netclust.stream.relations import RunningTime
 from netclust.stream.sources.base import MAX_SEQ, TICK_SECONDS, Arrival, SourceState, empty_table, next_epoch, numbered
-from netclust.stream.sources.bus_lanes import FollowedLane, Patience
+from netclust.stream.sources.bus_lanes import FollowedPartition, Patience
 from netclust.stream.sources.dialects import Notes
 from netclust.table import Table
 
@@ -41,24 +41,24 @@ __all__ = ["MAX_PARTITIONS", "BusSource"]
 
 MAX_PARTITIONS = 64
 MAX_MESSAGES = 16
-"""Taken of a lane at once; each may have thousands of records."""
+"""Taken of a partition at once; each may have thousands of records."""
 MAX_STREAMS = 1024
-"""Streams of sensors whose last numbers are known, a lane; the one that was silent for longest is forgotten."""
+"""Streams of sensors whose last numbers are known, a partition; the one that was silent for longest is forgotten."""
 
 
 _Seq = Annotated[int, msgspec.Meta(ge=0, lt=MAX_SEQ)]
 _Time = Annotated[int, msgspec.Meta(ge=-1, le=(1 << 63) - 1)]
 
 
-class _Lane(msgspec.Struct):
-    """What a state keeps of a lane: its position, and the last numbers of [sensor, stream, source]."""
+class _Position(msgspec.Struct):
+    """What a state keeps of a partition: its position, and the last numbers of [sensor, stream, source]."""
 
     position: str | None
     seen: list[tuple[str, str, str, int]]
 
 
 class BusSource:
-    """All lanes of a topic, in turn. Its numbers are its own: it gives records in the order in which it reads them."""
+    """All partitions of a topic, in turn. Its numbers are its own: it gives records in the order in which it reads them."""
 
     replayable = True
     sheds = False
@@ -74,7 +74,7 @@ class BusSource:
         self.where = str(parse_bus_url(url))
         self._notes = Notes(self.counters)
         self._patience = Patience(self.counters)
-        self._lanes = [FollowedLane(url, lane, self._patience) for lane in range(partitions)]
+        self._partitions = [FollowedPartition(url, partition, self._patience) for partition in range(partitions)]
         self._seen: list[dict[tuple[str, str, str], int]] = [{} for _ in range(partitions)]
         self._clock = RunningTime()
         self._seq = 0
@@ -92,23 +92,23 @@ class BusSource:
         return self._notes.first_skipped
 
     def open(self, state: SourceState | None) -> None:
-        """Go on behind the last message of each lane; lanes that are new begin with their oldest."""
+        """Go on behind the last message of each partition; partitions that are new begin with their oldest."""
         facts = state.facts if state is not None else {}
         try:
-            lanes = msgspec.convert(facts.get("lanes", []), list[_Lane])
+            partitions = msgspec.convert(facts.get("lanes", []), list[_Position])
             self._seq, self._clock.latest = msgspec.convert(
                 [facts.get("seq", 0), facts.get("now", -1)], tuple[_Seq, _Time]
             )
         except msgspec.ValidationError:
             raise ModelError(f"source {self.name}: the state says what is never written") from None
-        if len(lanes) > len(self._lanes):
+        if len(partitions) > len(self._partitions):
             raise InputError(
-                f"source {self.name}: partitions = {len(self._lanes)}, and it has read {len(lanes)} so far: what comes "
-                f"in the others would be lost; say {len(lanes)}, or begin anew with another daemon.state_dir"
+                f"source {self.name}: partitions = {len(self._partitions)}, and it has read {len(partitions)} so far: what comes "
+                f"in the others would be lost; say {len(partitions)}, or begin anew with another daemon.state_dir"
             )
-        for number, lane in enumerate(lanes):
-            self._lanes[number].begin(lane.position)
-            self._seen[number] = {(sensor, stream, source): seq for sensor, stream, source, seq in lane.seen}
+        for number, partition in enumerate(partitions):
+            self._partitions[number].begin(partition.position)
+            self._seen[number] = {(sensor, stream, source): seq for sensor, stream, source, seq in partition.seen}
 
     def __iter__(self) -> Iterator[Arrival]:
         """Arrivals, one every TICK_SECONDS at least."""
@@ -116,8 +116,8 @@ class BusSource:
         while not stopped.is_set():
             received = time.monotonic()
             tables: list[Table] = []
-            for number, lane in enumerate(self._lanes):
-                for message in lane.take(TICK_SECONDS / 2 / len(self._lanes), MAX_MESSAGES):
+            for number, partition in enumerate(self._partitions):
+                for message in partition.take(TICK_SECONDS / 2 / len(self._partitions), MAX_MESSAGES):
                     tables += self._read(number, message)
             yield self._arrival(merged(tables) if tables else empty_table(self.schema), received)
         self._state_wanted = True
@@ -125,7 +125,7 @@ class BusSource:
 
     def _read(self, number: int, message: Incoming) -> list[Table]:
         """The records of a message that are new."""
-        where = f"{self.where} lane {number} at {message.position}"
+        where = f"{self.where} partition {number} at {message.position}"
         self.counters["bytes"] += len(message.body)
         try:
             found = unpack_message(message.body, self.schema, where)
@@ -164,11 +164,11 @@ class BusSource:
         if not self._state_wanted:
             return None
         self._state_wanted = False
-        lanes = [
-            {"position": lane.position, "seen": [[*stream, last] for stream, last in seen.items()]}
-            for lane, seen in zip(self._lanes, self._seen, strict=True)
+        partitions = [
+            {"position": partition.position, "seen": [[*stream, last] for stream, last in seen.items()]}
+            for partition, seen in zip(self._partitions, self._seen, strict=True)
         ]
-        facts: dict[str, Any] = {"lanes": lanes, "seq": self._seq, "now": self._clock.latest}
+        facts: dict[str, Any] = {"lanes": partitions, "seq": self._seq, "now": self._clock.latest}
         return SourceState(facts)
 
     def want_state(self) -> None:
@@ -181,5 +181,5 @@ class BusSource:
 
     def close(self) -> None:
         """Let go of everything."""
-        for lane in self._lanes:
-            lane.close()
+        for partition in self._partitions:
+            partition.close()

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.container import Arrays, need
+from netclust.container import Arrays, require_array
 from netclust.datasets.traffic_counts import TrafficCounts, error_class, key_of
 from netclust.errors import InputError
 from netclust.kernels import decode, tcp
@@ -95,7 +95,7 @@ class LogConnections:
 
     def restore(self, arrays: Arrays) -> None:
         """Go on where `state` was taken; raises ModelError for nonsense."""
-        clock = need(arrays, "clock", np.int64, (1,), "windows of a log")
+        clock = require_array(arrays, "clock", np.int64, (1,), "windows of a log")
         self._counts.restore(arrays, "counts.")
         self.clock.latest = int(clock[0])
 

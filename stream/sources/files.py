@@ -139,7 +139,7 @@ class FileFeed:
             if file.was_truncated():
                 if self._cutter.waiting:
                     return b""  # they are given first
-                self._begin_anew(file)
+                self._restart(file)
                 file = self._file or file
             data = file.read(READ_BYTES)
         except UNREADABLE:
@@ -152,13 +152,13 @@ class FileFeed:
             self._head += data[: TAIL_BYTES - len(self._head)]
         return data
 
-    def _begin_anew(self, file: _OpenFile) -> None:
+    def _restart(self, file: _OpenFile) -> None:
         """The file was emptied under our eyes: what we have not read is in the copy, if one was made."""
         self.counters["truncated"] += 1
         found = self._elsewhere(*file.read_so_far(self._head), besides=file)
         if found is not None:
-            found.go_to(self._offset)
-            self._go_on(found, self._offset)
+            found.seek(self._offset)
+            self._continue_at(found, self._offset)
             file.close()
             return
         self._drop_half_line()
@@ -228,9 +228,9 @@ class FileFeed:
         if found is None:
             self.counters["lost_position"] += 1
         else:
-            self._go_on(found, offset)
+            self._continue_at(found, offset)
 
-    def _go_on(self, found: _OpenFile, offset: int) -> None:
+    def _continue_at(self, found: _OpenFile, offset: int) -> None:
         self._file = found
         self._begin_file(offset, found.head, found.tail)
 
@@ -334,14 +334,14 @@ class _OpenFile:
     def stands_at(self, offset: int, facts: dict[str, Any]) -> bool:
         """Go to a position; whether it is the one of which the facts tell."""
         try:
-            self.go_to(offset)
+            self.seek(offset)
         except (*UNREADABLE, InputError):
             return False
         return len(self.tail) == min(offset, TAIL_BYTES) and (
             _fingerprint(self.head, self.tail, offset) == facts.get("fingerprint")
         )
 
-    def go_to(self, offset: int) -> None:
+    def seek(self, offset: int) -> None:
         """Go to a position, and take note of what stands there."""
         short = min(offset, TAIL_BYTES)
         if self.packed:

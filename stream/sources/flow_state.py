@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.container import Arrays, need
+from netclust.container import Arrays, require_array
 from netclust.errors import ModelError
 from netclust.kernels import decode
 from netclust.kernels import flow_layout as layout
@@ -109,16 +109,16 @@ def restore_flows(memory: FlowMemory, arrays: Arrays) -> None:
     """Into an unused table; raises ModelError for what no table can have written, and then nothing was changed."""
     if memory.state[layout.NEXT_ID] or memory.state[layout.NOW] >= 0:
         raise ValueError("a flow table is restored before it has seen packets")
-    if need(arrays, "layout", np.int64, (1,), _WHERE)[0] != _layout_code():
+    if require_array(arrays, "layout", np.int64, (1,), _WHERE)[0] != _layout_code():
         raise ModelError(f"{_WHERE}: written by another version of netclust: start without the saved state")
-    _check_settings(memory, need(arrays, "settings", np.int64, (len(_SETTINGS),), _WHERE))
+    _check_settings(memory, require_array(arrays, "settings", np.int64, (len(_SETTINGS),), _WHERE))
     flow_words, side_words, _ = memory.words
-    flows = need(arrays, "flows", np.uint64, (None, flow_words.shape[1]), _WHERE)
+    flows = require_array(arrays, "flows", np.uint64, (None, flow_words.shape[1]), _WHERE)
     n = len(flows)
-    sides = need(arrays, "sides", np.uint64, (n, side_words.shape[1]), _WHERE)
-    state = need(arrays, "state", np.int64, (layout.STATES,), _WHERE)
-    counts = need(arrays, "counts", np.int64, (decode.STATUSES,), _WHERE)
-    seed = need(arrays, "seed", np.int64, (1,), _WHERE)
+    sides = require_array(arrays, "sides", np.uint64, (n, side_words.shape[1]), _WHERE)
+    state = require_array(arrays, "state", np.int64, (layout.STATES,), _WHERE)
+    counts = require_array(arrays, "counts", np.int64, (decode.STATUSES,), _WHERE)
+    seed = require_array(arrays, "seed", np.int64, (1,), _WHERE)
     gap_rows, gaps = _some_rows(arrays, "gap_rows", "gaps", np.int32, _GAP_NUMBERS, n)
     name_rows, names = _some_rows(arrays, "name_rows", "names", np.uint8, layout.NAME_BYTES, n)
     line_rows, lines = _some_rows(arrays, "line_rows", "lines", np.uint8, _TWO_LINES, n)
@@ -184,8 +184,8 @@ def _some_rows(
     arrays: Arrays, rows_name: str, name: str, dtype: Any, width: int, end: int
 ) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Rows, and which they are: ascending, below `end`."""
-    rows = need(arrays, rows_name, np.int64, (None,), _WHERE)
-    values = need(arrays, name, dtype, (len(rows), width), _WHERE)
+    rows = require_array(arrays, rows_name, np.int64, (None,), _WHERE)
+    values = require_array(arrays, name, dtype, (len(rows), width), _WHERE)
     if len(rows) and (rows[0] < 0 or rows[-1] >= end or (rows[1:] <= rows[:-1]).any()):
         raise ModelError(f"{_WHERE}: {rows_name} is not in order, or beyond {end}")
     return rows, values

@@ -60,7 +60,7 @@ class LineCutter:
     def _push(self, data: bytes) -> None:
         newline = data.find(b"\n")
         if newline < 0:
-            self._hold(data)
+            self._keep(data)
             return
         if self._skipped or self._half_bytes + newline > MAX_LINE_BYTES:
             self._end_long_line(data[: newline + 1])
@@ -70,9 +70,9 @@ class LineCutter:
             whole = b"".join((*self._half, data[:end]))
             self._half, self._half_bytes = [], 0
             self._add(Lines(whole, len(whole), whole.count(b"\n")))
-        self._hold(data[end:])
+        self._keep(data[end:])
 
-    def _hold(self, data: bytes) -> None:
+    def _keep(self, data: bytes) -> None:
         if self._skipped:
             self._skipped += len(data)
             self._tail = (self._tail + data)[-TAIL_BYTES:]

@@ -114,7 +114,7 @@ class _RecordDialect:
         self._parser = RecordParser(form.schema, where, form.batch_rows, "skip")
         self.notes = notes
         self._refused = b""
-        self._told = False
+        self._named_first = False
         self.problem = ""
 
     @property
@@ -153,8 +153,8 @@ class _RecordDialect:
             self._refused = self._parser.header or lines.split(b"\n", 1)[0][:MAX_LINE_BYTES] + b"\n"
             self._notes.counters["bad_header"] += 1
             self._notes.keep(self.problem)
-        if self._parser.first_skipped and not self._told:
-            self._told = True
+        if self._parser.first_skipped and not self._named_first:
+            self._named_first = True
             self._notes.keep(self._parser.first_skipped)
         if self._parser.symbols > MAX_VALUES // 2:
             self._parser.forget_symbols()

@@ -93,14 +93,14 @@ def plain_checksum(data: bytes) -> int:
     return total ^ 0xFFFF
 
 
-def test_the_checksum_kernel_differs_from_its_plain_twin() -> None:
+def test_the_checksum_kernel_equals_its_plain_twin() -> None:
     rng = np.random.default_rng(0)
     for size in (0, 1, 2, 3, 20, 41, 1500):
         data = rng.integers(0, 256, size, np.uint8)
         assert int(checksum(data, 0, size)) == plain_checksum(data.tobytes())
 
 
-def test_a_frame_has_a_wrong_length_or_checksum(made: Made) -> None:
+def test_every_frame_has_the_right_length_and_checksum(made: Made) -> None:
     for _, whole, frame in made.packets:
         assert len(frame) == whole
         assert 60 <= len(frame) <= 1514
@@ -125,7 +125,7 @@ def test_a_frame_has_a_wrong_length_or_checksum(made: Made) -> None:
 
 
 @pytest.mark.peers
-def test_scapy_rebuilds_a_packet_to_other_bytes(made: Made) -> None:
+def test_scapy_rebuilds_every_packet_byte_for_byte(made: Made) -> None:
     need_module("scapy")
     from scapy.layers.inet import ICMP, IP, TCP, UDP
     from scapy.layers.inet6 import IPv6
@@ -150,7 +150,7 @@ def test_scapy_rebuilds_a_packet_to_other_bytes(made: Made) -> None:
 
 
 @pytest.mark.peers
-def test_tshark_finds_a_malformed_packet(made: Made) -> None:
+def test_tshark_finds_no_malformed_packet(made: Made) -> None:
     tshark = need_program("tshark")
     bad = ("ip.checksum.status==0", "tcp.checksum.status==0", "udp.checksum.status==0", "icmp.checksum.status==0")
     command = [tshark, "-r", str(made.path), "-Y", " || ".join(("_ws.malformed", *bad)), "-T", "fields"]
@@ -166,14 +166,14 @@ def test_tshark_finds_a_malformed_packet(made: Made) -> None:
     assert found == []
 
 
-def test_times_go_backwards_or_stand_still(made: Made) -> None:
+def test_times_rise_strictly(made: Made) -> None:
     times = [time for time, _, _ in made.packets]
     assert all(a < b for a, b in pairwise(times))
     assert times[0] >= 1704276000 * 10**6
     assert times[-1] < (1704276000 + 720) * 10**6
 
 
-def test_a_packet_belongs_to_no_labelled_connection(made: Made) -> None:
+def test_every_packet_belongs_to_a_labelled_connection(made: Made) -> None:
     spans = defaultdict(list)
     for row in made.rows:
         spans[row_key(row)].append((micro(row["start"]), micro(row["end"])))
@@ -181,7 +181,7 @@ def test_a_packet_belongs_to_no_labelled_connection(made: Made) -> None:
         assert any(start <= time <= end for start, end in spans[key(frame)]), key(frame)
 
 
-def test_a_labelled_connection_has_no_packets(made: Made) -> None:
+def test_every_labelled_connection_has_packets(made: Made) -> None:
     times = defaultdict(set)
     for time, _, frame in made.packets:
         times[key(frame)].add(time)
@@ -190,7 +190,7 @@ def test_a_labelled_connection_has_no_packets(made: Made) -> None:
     assert made.labels.read_text().startswith(LABEL_HEADER + "\n")
 
 
-def test_the_originator_is_not_the_source_of_the_first_packet(made: Made) -> None:
+def test_the_first_packet_comes_from_the_originator(made: Made) -> None:
     first = {time: frame for time, _, frame in made.packets}
     for row in made.rows:
         frame = first[micro(row["start"])]
@@ -199,11 +199,11 @@ def test_the_originator_is_not_the_source_of_the_first_packet(made: Made) -> Non
             assert str(struct.unpack_from(">H", frame, at)[0]) == row["source_port"]
 
 
-def test_an_attack_is_missing_or_was_not_asked_for(made: Made) -> None:
+def test_exactly_the_attacks_asked_for_are_there(made: Made) -> None:
     assert {row["label"] for row in made.rows} == {"normal", *KNOWN, *HELD_BACK}
 
 
-def test_benign_traffic_lacks_a_kind(made: Made) -> None:
+def test_benign_traffic_has_every_kind(made: Made) -> None:
     kinds = {row["kind"] for row in made.rows if row["label"] == "normal"}
     wanted = {
         "web",
@@ -239,7 +239,7 @@ def test_benign_traffic_lacks_a_kind(made: Made) -> None:
     assert 0.04 < sum(":" in row["source"] for row in benign) / len(benign) < 0.25
 
 
-def test_attackers_are_told_by_their_ttl_or_card_alone(made: Made) -> None:
+def test_ttl_and_card_alone_do_not_give_attackers_away(made: Made) -> None:
     spans = {}
     for row in made.rows:
         spans.setdefault(row_key(row), []).append((micro(row["start"]), micro(row["end"]), row["label"] != "normal"))
@@ -251,7 +251,7 @@ def test_attackers_are_told_by_their_ttl_or_card_alone(made: Made) -> None:
     assert len(values[True] - values[False]) <= 0.25 * len(values[True])
 
 
-def test_a_connection_breaks_where_a_slice_ends(tmp_path: Path) -> None:
+def test_connections_continue_across_slices(tmp_path: Path) -> None:
     whole = tmp_path / "two.csv"
     simulate_capture(tmp_path / "two.pcap", whole, hours=0.6, seed=2, attacks="none", start=START, hosts=12)
     ends = [1704276000 + 900, 1704276000 + 1800]
@@ -273,7 +273,7 @@ def test_a_connection_breaks_where_a_slice_ends(tmp_path: Path) -> None:
             assert len(syns) == 1 or syns[0][38:42] == syns[-1][38:42] or ":" in row["source"]
 
 
-def test_the_same_seed_gives_other_bytes(tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     options = {"hours": 0.05, "attacks": "port_scan,beaconing", "hosts": 10, "start": START}
     texts = {}
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
@@ -287,7 +287,7 @@ def test_the_same_seed_gives_other_bytes(tmp_path: Path) -> None:
         assert opened(packed).read() == (tmp_path / "a.pcap").read_bytes()
 
 
-def test_a_snapped_capture_differs_in_more_than_bulk_data(tmp_path: Path) -> None:
+def test_a_snapped_capture_differs_in_bulk_data_alone(tmp_path: Path) -> None:
     for snap in (0, 128):
         simulate_capture(
             tmp_path / f"{snap}.pcap", hours=0.05, seed=3, attacks="none", hosts=10, start=START, snaplen=snap
@@ -300,7 +300,7 @@ def test_a_snapped_capture_differs_in_more_than_bulk_data(tmp_path: Path) -> Non
     assert cut > 50
 
 
-def test_addresses_lie_outside_the_networks_asked_for(tmp_path: Path) -> None:
+def test_addresses_lie_within_the_networks_asked_for(tmp_path: Path) -> None:
     labels = tmp_path / "x.csv"
     simulate_capture(
         tmp_path / "x.pcap", labels, hours=0.05, seed=1, attacks="syn_flood,arp_scan", clients="172.30.5.0/26",
@@ -338,19 +338,19 @@ def test_addresses_lie_outside_the_networks_asked_for(tmp_path: Path) -> None:
         ({"campaigns_per_hour": -1.0}, "--campaigns-per-hour"),
     ],
 )
-def test_a_bad_option_is_not_named(tmp_path: Path, options: dict[str, object], named: str) -> None:
+def test_bad_options_are_refused_by_name(tmp_path: Path, options: dict[str, object], named: str) -> None:
     with pytest.raises(InputError, match=named):
         simulate_capture(tmp_path / "x.pcap", **options)  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failed_run_leaves_half_a_file(tmp_path: Path) -> None:
+def test_a_failed_run_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be written"):
         simulate_capture(tmp_path / "x.pcap", tmp_path / "no" / "x.csv", hours=0.01)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_command_hides_that_it_is_synthetic(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_that_it_is_synthetic(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "c.pcap"
     arguments = ["simulate", "capture", "-o", str(path), "--hours", "0.02", "--attacks", "none", "--hosts", "10"]
     with pytest.raises(SystemExit, match="0"):

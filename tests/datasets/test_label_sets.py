@@ -41,7 +41,7 @@ def write(folder: Path, text: str, name: str = "some.arff") -> Path:
         ("medical", 333, 645, 1449, 45, True),
     ],
 )
-def test_a_public_set_has_other_counts(
+def test_public_sets_have_their_published_counts(
     data_folder: Path, name: str, train: int, test: int, features: int, labels: int, is_sparse: bool
 ) -> None:
     folder = data_folder / "multilabel" / name
@@ -55,7 +55,7 @@ def test_a_public_set_has_other_counts(
         assert table.Y.any(axis=0).sum() > 0.8 * labels
 
 
-def test_a_default_loss_is_another(data_folder: Path) -> None:
+def test_default_losses_are_the_published_ones(data_folder: Path) -> None:
     """Of scene it is the published one; of yeast 25.09 is published, but the best one in training has less."""
     for name, expected in (("scene", 18.10), ("yeast", 23.298)):
         folder = data_folder / "multilabel" / name
@@ -63,7 +63,7 @@ def test_a_default_loss_is_another(data_folder: Path) -> None:
         assert 100 * default_loss(test.Y, train.Y) == pytest.approx(expected, abs=0.005)  # type: ignore[arg-type]
 
 
-def test_arff_is_read_otherwise(tmp_path: Path) -> None:
+def test_arff_is_read(tmp_path: Path) -> None:
     text = (
         "% a comment\n@RELATION 'two words'\n\n@Attribute 'it\\'s' NUMERIC\n@attribute \"b c\" integer % so\n"
         "@attribute colour {red, 'light blue' ,green}\n@attribute side{left,right}\n@attribute on {TRUE,FALSE}\n"
@@ -78,7 +78,7 @@ def test_arff_is_read_otherwise(tmp_path: Path) -> None:
     assert (table.labels, table.Y.tolist(), len(table.features)) == (("l", "on"), [[0, 1], [1, 0]], 6)  # type: ignore[union-attr]
 
 
-def test_sparse_arff_is_read_otherwise() -> None:
+def test_sparse_arff_is_read() -> None:
     text = (
         "@relation r\n@attribute a real\n@attribute c {x,y,z}\n@attribute t {1,0}\n@attribute s {u,v}\n"
         "@attribute f {no,yes}\n@data\n{0 2, 1 z,3 v}\n{}\n{2 0, 4 'yes'} % all {else} is left out\n{ 0 0 }\n"
@@ -91,7 +91,7 @@ def test_sparse_arff_is_read_otherwise() -> None:
     ]  # fmt: skip
 
 
-def test_truths_are_told_otherwise() -> None:
+def test_truths_are_recognised() -> None:
     assert Attribute("a", ("1", "0")).truth == {"0": 0, "1": 1}
     assert Attribute("a", ("Yes", "No")).truth == {"No": 0, "Yes": 1}
     assert Attribute("a", ("-1", "1")).truth == {"-1": 0, "1": 1}
@@ -99,7 +99,7 @@ def test_truths_are_told_otherwise() -> None:
     assert Attribute("a", ("0", "1", "2")).truth is None
 
 
-def test_labels_are_found_otherwise(tmp_path: Path) -> None:
+def test_labels_are_found_by_number_prefix_or_file(tmp_path: Path) -> None:
     path = write(tmp_path, HEAD + "@data\n1,2,0,1\n", "pond-train.arff")
 
     def labels(choice: LabelChoice = LabelChoice()) -> tuple[str, ...]:  # noqa: B008
@@ -127,13 +127,13 @@ def test_labels_are_found_otherwise(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["<labels><label/></labels>", "", "<labels", "<!DOCTYPE x><labels/>", "<a>&b;</a>"])
-def test_a_bad_file_of_names_is_taken(tmp_path: Path, text: str) -> None:
+def test_bad_files_of_names_are_refused(tmp_path: Path, text: str) -> None:
     path = write(tmp_path, text, "some.xml")
     with pytest.raises(InputError, match=r"some\.xml"):
         read_label_names(path)
 
 
-def test_libsvm_is_read_otherwise(tmp_path: Path) -> None:
+def test_libsvm_is_read(tmp_path: Path) -> None:
     path = write(tmp_path, "# all\n10,2 1:.5 3:1\n 2:1 # none\n2\n\n7:0\n")
     table = read_labels(path, format="libsvm")
     assert table.labels == ("2", "10")
@@ -149,7 +149,7 @@ def test_libsvm_is_read_otherwise(tmp_path: Path) -> None:
     assert read_labels(unlabelled, features=["feature 1"], labels=["x"]).Y is None
 
 
-def test_csv_is_read_otherwise(tmp_path: Path) -> None:
+def test_csv_is_read(tmp_path: Path) -> None:
     path = write(tmp_path, 'id;is:"x";size;is:y\nr1;1;2.5;0\n"r2";0;-1;0\n', "some.csv")
     table = read_labels(path, choice=LabelChoice(prefix="is:"), id_column="id")
     assert (table.features, table.labels, table.ids) == (("size",), ('is:"x"', "is:y"), ("r1", "r2"))
@@ -159,7 +159,7 @@ def test_csv_is_read_otherwise(tmp_path: Path) -> None:
     assert (for_model.Y, for_model.labels) == (None, ())
 
 
-def test_packed_files_differ(tmp_path: Path) -> None:
+def test_packed_files_give_the_same_table(tmp_path: Path) -> None:
     text = (HEAD + "@data\n1,2,0,1\n").encode()
     (tmp_path / "a.gz").write_bytes(gzip.compress(text))
     (tmp_path / "a.xz").write_bytes(lzma.compress(text))
@@ -210,7 +210,7 @@ def test_packed_files_differ(tmp_path: Path) -> None:
         ("l,m\n1,0\n", ["every column is a label"]),
     ],
 )
-def test_a_bad_table_is_read(tmp_path: Path, text: str, parts: list[str]) -> None:
+def test_bad_tables_are_refused(tmp_path: Path, text: str, parts: list[str]) -> None:
     path = write(tmp_path, text)
     with pytest.raises(InputError) as error:
         read_labels(path, choice=LabelChoice.of("l,m"))
@@ -232,7 +232,7 @@ def test_a_bad_table_is_read(tmp_path: Path, text: str, parts: list[str]) -> Non
         ("1:1\n", ["no row has a label"]),
     ],
 )
-def test_a_bad_libsvm_line_is_read(tmp_path: Path, text: str, parts: list[str]) -> None:
+def test_bad_libsvm_lines_are_refused(tmp_path: Path, text: str, parts: list[str]) -> None:
     path = write(tmp_path, text)
     with pytest.raises(InputError) as error:
         read_labels(path)
@@ -240,7 +240,7 @@ def test_a_bad_libsvm_line_is_read(tmp_path: Path, text: str, parts: list[str]) 
         assert part in str(error.value)
 
 
-def test_a_model_gets_columns_that_it_did_not_ask_for(tmp_path: Path) -> None:
+def test_a_model_gets_only_its_own_columns(tmp_path: Path) -> None:
     path = write(tmp_path, "a,b,l,m\n1,2,0,1\n", "some.csv")
     table = read_labels(path, features=["b", "a"], labels=["m", "l"])
     assert (table.X.tolist(), table.Y.tolist()) == ([[2, 1]], [[1, 0]])  # type: ignore[union-attr]
@@ -254,7 +254,7 @@ def test_a_model_gets_columns_that_it_did_not_ask_for(tmp_path: Path) -> None:
         read_labels(write(tmp_path, "9 1:1\n"), features=["feature 1"], labels=["1"])
 
 
-def test_more_is_read_than_the_limits_allow(tmp_path: Path) -> None:
+def test_more_than_the_limits_allow_is_refused(tmp_path: Path) -> None:
     last, none = LabelChoice(number=-1), LabelChoice()
     rows = "1,2,0,1\n" * 3
     for text, choice in ((f"{HEAD}@data\n{rows}", last), ("a,l\n" + "1,0\n" * 3, last), ("1 1:1\n" * 3, none)):
@@ -269,7 +269,7 @@ def test_more_is_read_than_the_limits_allow(tmp_path: Path) -> None:
 
 @settings(max_examples=40)
 @given(data=st.data(), kind=st.sampled_from(["arff", "libsvm", "csv"]), as_csr=st.booleans())
-def test_a_written_table_is_read_as_another(
+def test_a_written_table_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, kind: str, as_csr: bool
 ) -> None:
     rows, m, labels = (data.draw(st.integers(1, top)) for top in (6, 5, 4))
@@ -295,7 +295,7 @@ def test_a_written_table_is_read_as_another(
         assert again.Y.tolist() == Y.tolist()
 
 
-def test_synth1_is_not_as_it_is_described() -> None:
+def test_synth1_is_as_described() -> None:
     table = synth1(20_000, seed=3)
     Y = table.Y
     assert Y is not None
@@ -311,7 +311,7 @@ def test_synth1_is_not_as_it_is_described() -> None:
 
 
 @pytest.mark.parametrize("bias", [False, True])
-def test_synth2_is_not_as_it_is_described(bias: bool) -> None:
+def test_synth2_is_as_described(bias: bool) -> None:
     table = synth2(5_000, seed=4, bias=bias)
     Y = table.Y
     assert Y is not None
@@ -335,7 +335,7 @@ pieces = st.sampled_from([*WORDS.split("|"), " ", "\t", "\n", "\n", "\r", "\0", 
 
 @settings(max_examples=150)
 @given(given_pieces=st.lists(pieces, max_size=40), kind=st.sampled_from(["auto", "arff", "libsvm", "csv"]))
-def test_a_text_makes_the_reader_fall_over(
+def test_any_text_is_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, given_pieces: list[str], kind: str
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "any.txt"

@@ -17,7 +17,7 @@ def write(folder: Path, text: str, name: str = "some.txt") -> Path:
     return path
 
 
-def test_svmrank_is_read_otherwise(tmp_path: Path) -> None:
+def test_svmrank_is_read(tmp_path: Path) -> None:
     text = "# a comment\n3 qid:a 1:0.5 3:2 # first\n0 qid:b 2:-1e2\n-1 qid:a\n\n"
     found = read_queries(write(tmp_path, text))
     assert found.fields == ("feature 1", "feature 2", "feature 3")
@@ -31,7 +31,7 @@ def test_svmrank_is_read_otherwise(tmp_path: Path) -> None:
     assert chosen.queries[0].numbers.tolist() == [[2, 0], [0, 0]]  # type: ignore[union-attr]
 
 
-def test_a_table_is_read_otherwise(tmp_path: Path) -> None:
+def test_tables_are_read(tmp_path: Path) -> None:
     path = write(tmp_path, "query,id,size,label,age\nq1,x,1,1,2\nq2,y,3,0,4\nq1,z,5,0,6\n")
     found = read_queries(path)
     assert (found.fields, found.of_text) == (("size", "age"), False)
@@ -41,7 +41,7 @@ def test_a_table_is_read_otherwise(tmp_path: Path) -> None:
     assert [query.name for query in other.queries] == ["x", "y", "z"]
 
 
-def test_texts_are_read_otherwise(tmp_path: Path) -> None:
+def test_texts_are_read(tmp_path: Path) -> None:
     packed = tmp_path / "pairs.xz"
     packed.write_bytes(lzma.compress(b'who is it ?\t"It" is she .\t1\nwho is it ?\tNo .\t0\nwhen ?\tNow .\t0\n'))
     found = read_queries(packed)
@@ -77,7 +77,7 @@ def test_texts_are_read_otherwise(tmp_path: Path) -> None:
         ("how ?\tso\t1\nhow ?\tno\tmaybe\n", ["line 2", "'maybe'"]),
     ],
 )
-def test_a_bad_line_is_read(tmp_path: Path, text: str, parts: list[str]) -> None:
+def test_bad_lines_are_refused(tmp_path: Path, text: str, parts: list[str]) -> None:
     path = write(tmp_path, text)
     with pytest.raises(InputError) as error:
         read_queries(path)
@@ -85,7 +85,7 @@ def test_a_bad_line_is_read(tmp_path: Path, text: str, parts: list[str]) -> None
         assert part in str(error.value)
 
 
-def test_wikiqa_has_other_counts(data_folder: Path) -> None:
+def test_wikiqa_has_its_published_counts(data_folder: Path) -> None:
     """The published 873/126/243 are questions with a right answer; with a wrong one too they are fewer."""
     counts = []
     for part in ("train", "dev"):

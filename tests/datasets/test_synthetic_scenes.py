@@ -9,7 +9,7 @@ from netclust.datasets.synthetic_scenes import CLASSES, LOOKS, made_scene, neare
 from netclust.errors import InputError
 
 
-def test_scenes_of_one_seed_differ() -> None:
+def test_scenes_of_one_seed_are_equal() -> None:
     a, b, c = made_scene(300, 1), made_scene(300, 1), made_scene(300, 2)
     assert all((x == y).all() for x, y in zip(a, b, strict=True))
     assert (a.place != c.place).any()
@@ -18,7 +18,7 @@ def test_scenes_of_one_seed_differ() -> None:
     assert set(a.label.tolist()) == set(range(len(CLASSES)))
 
 
-def test_patches_deceive_more_or_less_often_than_said() -> None:
+def test_patches_deceive_as_often_as_said() -> None:
     def deceived(share: float) -> float:
         scene = made_scene(6000, 3, noise=0.0, deceived=share)
         return float((np.abs(scene.seen[:, :3] - LOOKS[scene.label]) > 1e-9).any(axis=1).mean())
@@ -27,7 +27,7 @@ def test_patches_deceive_more_or_less_often_than_said() -> None:
     assert deceived(0.25) == pytest.approx(0.25, abs=0.05)
 
 
-def test_neighbours_are_far_apart_or_named_twice() -> None:
+def test_neighbours_are_adjacent_and_named_once() -> None:
     scene = made_scene(400, 1)
     for edges in (neighbours(scene, 1), nearest(scene, 5)):
         assert (edges[:, 0] < edges[:, 1]).all()
@@ -38,7 +38,7 @@ def test_neighbours_are_far_apart_or_named_twice() -> None:
     assert (ball | upright).all()
 
 
-def test_a_scene_that_cannot_be_made_is_made() -> None:
+def test_impossible_scenes_are_refused() -> None:
     for wrong in ({"points": 10}, {"noise": -1.0}, {"deceived": 2.0}, {"patch": 0.0}):
         with pytest.raises(InputError):
             made_scene(**wrong)

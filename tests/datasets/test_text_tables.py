@@ -49,7 +49,7 @@ def test_one_table_is_read_in_two_ways(tmp_path, text) -> None:
         ("a\n1\n2\n3\n4\n", "line 5: more than 3 rows"),
     ],
 )
-def test_what_is_no_table_is_taken(tmp_path, text, word) -> None:
+def test_what_is_no_table_is_refused(tmp_path, text, word) -> None:
     path = tmp_path / "t"
     path.write_text(text)
     with pytest.raises(InputError, match=word):

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 from needed import need_module
 
-from netclust.stream.cluster.worker import check_cluster
+from netclust.stream.cluster.worker import check_sharding
 from netclust.stream.daemon.config import load_config, parse_config
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
@@ -28,10 +28,10 @@ def manifests() -> dict[str, dict[str, Any]]:
 def test_sensor_and_engine_agree() -> None:
     need_module("redis")
     config = load_config(DEPLOY / "cluster" / "cluster.toml")
-    cluster, _ = check_cluster(config, "cluster.toml")
+    sharding, _ = check_sharding(config, "cluster.toml")
     sensor = load_config(DEPLOY / "cluster" / "sensor.toml")
-    assert sensor.ship.url.partition("?")[0] == cluster.input.partition("?")[0]
-    assert sensor.ship.partitions == cluster.partitions
+    assert sensor.ship.url.partition("?")[0] == sharding.input.partition("?")[0]
+    assert sensor.ship.partitions == sharding.partitions
     assert sensor.model.path == config.model.path
 
 
@@ -54,7 +54,7 @@ def test_compose_mounts_what_there_is_and_opens_nothing() -> None:
     assert services["cluster"]["security_opt"] == ["no-new-privileges:true"]
     build = services["sensor"]["build"]
     assert (DEPLOY / "cluster" / build["context"] / build["dockerfile"]).resolve().exists()
-    metrics = load_config(DEPLOY / "cluster" / "cluster.toml").cluster.metrics  # type: ignore[union-attr]
+    metrics = load_config(DEPLOY / "cluster" / "cluster.toml").sharding.metrics  # type: ignore[union-attr]
     assert metrics.startswith("127.0.0.1:")
     assert metrics in services["cluster"]["healthcheck"]["test"][-1]
 
@@ -62,15 +62,15 @@ def test_compose_mounts_what_there_is_and_opens_nothing() -> None:
 def test_the_manifest_s_configuration_starts() -> None:
     need_module("nats")
     found = manifests()
-    cluster, _ = check_cluster(parse_config(found["ConfigMap"]["data"]["netclust.toml"]), "manifest")
+    sharding, _ = check_sharding(parse_config(found["ConfigMap"]["data"]["netclust.toml"]), "manifest")
     pod = found["StatefulSet"]["spec"]["template"]
     (worker,) = pod["spec"]["containers"]
-    port = int(cluster.metrics.rpartition(":")[2])
+    port = int(sharding.metrics.rpartition(":")[2])
     assert {p["name"]: p["containerPort"] for p in worker["ports"]}["metrics"] == port
     assert pod["metadata"]["annotations"]["prometheus.io/port"] == str(port)
     mounts = {mount["mountPath"] for mount in worker["volumeMounts"]}
-    assert any(cluster.recovery.startswith(f"{path}/") for path in mounts)  # a folder in it, of its own
-    assert cluster.partitions % found["StatefulSet"]["spec"]["replicas"] == 0
+    assert any(sharding.recovery.startswith(f"{path}/") for path in mounts)  # a folder in it, of its own
+    assert sharding.partitions % found["StatefulSet"]["spec"]["replicas"] == 0
 
 
 def test_every_worker_is_in_the_list_of_addresses() -> None:

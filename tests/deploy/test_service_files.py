@@ -68,7 +68,7 @@ def test_no_right_but_one_and_no_memory_lock_that_would_stop_numba() -> None:
 
 
 def test_systemd_does_not_kill_before_the_daemon_has_drained() -> None:
-    assert float(settings()["TimeoutStopSec"][0]) > load_config(EXAMPLE).daemon.stop_seconds
+    assert float(settings()["TimeoutStopSec"][0]) > load_config(EXAMPLE).daemon.shutdown_timeout
 
 
 def test_the_example_configuration_loads() -> None:

@@ -40,7 +40,7 @@ def by_all_labellings(problem: AttractiveProblem, examples, C: float) -> tuple[f
 
 
 @pytest.mark.parametrize("C", [0.03, 1.0])
-def test_the_joint_program_differs_from_the_exponential_one(C) -> None:
+def test_the_joint_program_equals_the_exponential_one_for_two_labels(C) -> None:
     """Two labels: the relaxation is exact, so both programs have one solution."""
     problem, examples = AttractiveProblem(2, 3, relations=2), networks(3)
     fit = AttractiveMinMax(C).fit(problem, examples)
@@ -52,7 +52,7 @@ def test_the_joint_program_differs_from_the_exponential_one(C) -> None:
     assert (fit.w[problem.nonnegative] >= 0).all()
 
 
-def test_more_labels_make_it_weaker_than_the_exponential_one() -> None:
+def test_with_more_labels_the_joint_program_bounds_the_exponential_one() -> None:
     problem, examples = AttractiveProblem(3, 4, relations=2), networks(2, nodes=4, labels=3)
     fit = AttractiveMinMax(0.5).fit(problem, examples)
     value, _ = by_all_labellings(problem, examples, 0.5)
@@ -61,7 +61,7 @@ def test_more_labels_make_it_weaker_than_the_exponential_one() -> None:
 
 
 @pytest.mark.parametrize(("labels", "oracle"), [(2, "cut"), (3, "lp")])
-def test_the_shared_learner_finds_another_solution(labels, oracle) -> None:
+def test_the_shared_learner_finds_the_same_solution(labels, oracle) -> None:
     """Their C: percent and means, C / N a slack; so C here is C / (100 * nodes * N), and w a hundredth."""
     problem = AttractiveProblem(labels, labels + 1, relations=2, oracle=oracle)
     examples = networks(3, nodes=5, labels=labels)
@@ -72,7 +72,7 @@ def test_the_shared_learner_finds_another_solution(labels, oracle) -> None:
     assert shared.w / 100 == pytest.approx(fit.w, abs=0.02)
 
 
-def test_what_cannot_be_learned_is_taken() -> None:
+def test_what_cannot_be_learned_is_refused() -> None:
     problem, examples = AttractiveProblem(2, 3, relations=2), networks(1)
     for bad, word in [
         (lambda: AttractiveMinMax(0.0).fit(problem, examples), "positive"),

@@ -53,7 +53,7 @@ def model_of(seeds: range) -> StructuredModel:
     return StructuredModel(task=TASK, settings=settings, encoder=encoder, w=learned.w)
 
 
-def test_a_model_file_is_another_model(tmp_path) -> None:
+def test_a_model_file_gives_the_same_model_back(tmp_path) -> None:
     model = model_of(range(3))
     model.save(tmp_path / "m")
     again = StructuredModel.load(tmp_path / "m", "attractive")
@@ -81,7 +81,7 @@ def test_a_model_file_is_another_model(tmp_path) -> None:
         {"columns": {"label": 3}},
     ],
 )
-def test_a_file_that_was_tampered_with_is_taken(change) -> None:
+def test_files_that_were_tampered_with_are_refused(change) -> None:
     import netclust.container as container
 
     model = model_of(range(1))
@@ -91,7 +91,7 @@ def test_a_file_that_was_tampered_with_is_taken(change) -> None:
         StructuredModel.from_bytes(container.pack("netclust.structured", arrays, header), "m")
 
 
-def test_columns_are_not_made_as_the_encoder_says() -> None:
+def test_columns_are_made_as_the_encoder_says() -> None:
     raw = hosts(1)
     encoder = fit_encoder([raw], balanced=True)
     assert encoder.feature_names == ["seen", "no seen", "kind=odd", "kind=plain", "constant"]
@@ -107,7 +107,7 @@ def test_columns_are_not_made_as_the_encoder_says() -> None:
     assert encode_network(encoder, replace(raw, nodes=TextTable(without)))[1] is None
 
 
-def test_tables_that_do_not_fit_are_taken() -> None:
+def test_tables_that_do_not_fit_are_refused() -> None:
     raw = hosts(1)
     encoder = fit_encoder([raw])
 
@@ -131,7 +131,7 @@ def test_tables_that_do_not_fit_are_taken() -> None:
         msgspec.convert({"labels": []}, AttractiveEncoder)
 
 
-def test_networks_are_cut_elsewhere() -> None:
+def test_networks_are_cut_where_expected() -> None:
     raw = hosts(1)
     assert [len(one) for one in cut_networks(raw, raw.columns, 25)] == [20, 20, 20]
     assert cut_networks(raw, raw.columns) == [raw]
@@ -139,7 +139,7 @@ def test_networks_are_cut_elsewhere() -> None:
     assert [len(one) for one in cut_networks(named, raw.columns)] == [30, 30]
 
 
-def test_measures_are_not_counted_by_hand() -> None:
+def test_measures_equal_those_counted_by_hand() -> None:
     y, h = np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1])
     found = node_measures([(y[:2], h[:2]), (y[2:], h[2:])])
     assert found["wrong nodes"] == 25.0
@@ -147,7 +147,7 @@ def test_measures_are_not_counted_by_hand() -> None:
     assert found["mean F1"] == pytest.approx(100 * (4 / 5 + 2 / 3) / 2)
 
 
-def test_templates_and_code_of_the_guide_are_none() -> None:
+def test_templates_and_code_of_the_guide_work() -> None:
     text = GUIDE.read_text()
     (toml,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     assert [one.name for one in read_templates(toml)] == ["same source", "called, then calls", "runs of a service"]
@@ -158,7 +158,7 @@ def test_templates_and_code_of_the_guide_are_none() -> None:
 
 
 @pytest.mark.docs
-def test_the_commands_of_the_guide_do_not_run(run: Any, tmp_path, monkeypatch) -> None:
+def test_the_commands_of_the_guide_run(run: Any, tmp_path, monkeypatch) -> None:
     """Those of the detector's part, on shorter days."""
     monkeypatch.chdir(tmp_path)
     part = GUIDE.read_text().split("## Smooth the verdicts")[1]

@@ -47,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_an_attack_is_not_mixed_with_ordinary_traffic(folder: Path) -> None:
+def test_an_attack_is_mixed_with_ordinary_traffic(folder: Path) -> None:
     asked: list[float] = []
 
     def ordinary(seconds: float) -> Path:
@@ -70,7 +70,7 @@ def test_an_attack_is_not_mixed_with_ordinary_traffic(folder: Path) -> None:
     assert few.flows == 7
 
 
-def test_a_capture_without_an_attack_is_a_case(folder: Path) -> None:
+def test_a_capture_without_an_attack_is_no_case(folder: Path) -> None:
     assert attack_case(folder / "quiet.pcap", RULES, "flow", lambda _: folder / "quiet.pcap", most=10) is None
 
 
@@ -82,7 +82,7 @@ def plan() -> CapturePlan:
     )
 
 
-def test_the_comparison_is_not_what_it_says(folder: Path, plan: CapturePlan) -> None:
+def test_the_comparison_reports_what_it_ran(folder: Path, plan: CapturePlan) -> None:
     captures = [folder / name for name in ("scan.pcap", "twin.pcap", "quiet.pcap")]
     result = compare_on_captures(plan, captures, RULES)
     assert [row["capture"] for row in result.rows] == ["scan.pcap"]  # the twin counts once
@@ -97,7 +97,7 @@ def test_the_comparison_is_not_what_it_says(folder: Path, plan: CapturePlan) -> 
         assert low <= found["benign_flagged"] / found["benign_flows"] <= high
 
 
-def test_the_command_does_not_run(run: Any, folder: Path, tmp_path: Path) -> None:
+def test_the_command_runs(run: Any, folder: Path, tmp_path: Path) -> None:
     out, params = tmp_path / "r.json", tmp_path / "p.toml"
     params.write_text('learner = "unlearned"\nscale = "spread"\nreference_size = 100\n')
     options = ["--hours", 0.5, "--draws", 1, "--seeds", 1, "--every", 4, "--peers", "none", "--params", params]
@@ -114,7 +114,7 @@ def test_the_command_does_not_run(run: Any, folder: Path, tmp_path: Path) -> Non
     assert {"version", "command", "seed", "duration"} <= set(body)
 
 
-def test_a_bad_call_is_not_refused(run: Any, folder: Path, tmp_path: Path) -> None:
+def test_bad_calls_are_refused(run: Any, folder: Path, tmp_path: Path) -> None:
     labels = folder / "labels.csv"
     assert "No such file" in run("evaluate", "capture", folder, "--labels", tmp_path / "no.csv").err
     assert run("evaluate", "capture", "-", "--labels", labels).code == 2
@@ -122,7 +122,7 @@ def test_a_bad_call_is_not_refused(run: Any, folder: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", [*RIVALS])
-def test_a_rival_cannot_be_run(name: str, folder: Path) -> None:
+def test_every_rival_runs(name: str, folder: Path) -> None:
     library = {"half-space trees": "river", "KitNet": "pysad", "isolation forest": "sklearn"}[name]
     need_module(library)
     warm = concat_tables(list(CaptureReader([folder / "quiet.pcap"], load_schema("flow"))))
@@ -141,17 +141,17 @@ def test_a_rival_cannot_be_run(name: str, folder: Path) -> None:
         (np.eye(3, 5, dtype=bool), np.ones((2, 5), bool), "tie"),
     ],
 )
-def test_a_win_is_none(ours: Any, theirs: Any, outcome: str) -> None:
+def test_outcomes_follow_the_intervals(ours: Any, theirs: Any, outcome: str) -> None:
     assert capture_table._outcome(ours, theirs)["outcome"] == outcome
 
 
-def test_an_interval_leaves_the_line_from_0_to_1() -> None:
+def test_intervals_stay_between_0_and_1() -> None:
     assert wilson(0, 10)[0] == pytest.approx(0)
     assert wilson(10, 10)[1] == pytest.approx(1)
     assert wilson(0, 0) == (0, 1)
 
 
-def test_the_label_file_of_the_benchmark_leaves_a_capture_out(data_folder: Path) -> None:
+def test_the_label_file_of_the_benchmark_covers_every_capture(data_folder: Path) -> None:
     rules = load_labels(Path(__file__).parents[2] / "benchmarks" / "pcap-labels.csv")
     for line in (data_folder / "pcap" / "labels.csv").read_text().splitlines()[1:]:
         name, klass = line.split(",")[:2]

@@ -43,7 +43,7 @@ def found_by(settings: ClusterSettings, learned: Learned, examples: list[Any]) -
 
 
 @pytest.mark.parametrize(("structure", "learner"), EVERY)
-def test_no_fitting_learner_fails_and_no_other_is_taken(structure: Any, learner: Any) -> None:
+def test_fitting_learners_train_and_others_are_refused(structure: Any, learner: Any) -> None:
     C = 0.01 if learner == "lsp" else 1e4 if structure == "correlation" else 1.0
     if learner not in FITTING[structure]:
         with pytest.raises(InputError, match=f"structure {structure} is learned by .*, not by {learner}"):
@@ -62,7 +62,7 @@ def test_no_fitting_learner_fails_and_no_other_is_taken(structure: Any, learner:
 
 @pytest.mark.parametrize("oracle", ["greedy", "local", "lp", "sdp", "exact"])
 @pytest.mark.parametrize("predictor", [None, "single-link", "exact"])
-def test_an_oracle_and_a_predictor_cannot_be_combined(oracle: str, predictor: str | None) -> None:
+def test_every_oracle_and_predictor_can_be_combined(oracle: str, predictor: str | None) -> None:
     settings = ClusterSettings(oracle=oracle, predictor=predictor, C=1e4)
     learned = learn(settings, separable(2))
     assert learned.converged
@@ -70,7 +70,7 @@ def test_an_oracle_and_a_predictor_cannot_be_combined(oracle: str, predictor: st
 
 
 @pytest.mark.parametrize("method", ["iterative", "spectral", "discrete"])
-def test_a_method_of_kmeans_gives_no_labels(method: str) -> None:
+def test_every_method_of_kmeans_gives_labels(method: str) -> None:
     settings = ClusterSettings(structure="kmeans", oracle=method, predictor=method, C=1.0)
     learned = learn(settings, separable(2))
     ((x, y),) = separable(1, seed=9)
@@ -79,7 +79,7 @@ def test_a_method_of_kmeans_gives_no_labels(method: str) -> None:
 
 @pytest.mark.parametrize("learner", ["one-slack", "n-slack"])
 @pytest.mark.parametrize("loss", ["pairwise", "mitre"])
-def test_slack_rescaling_learns_nothing(learner: Any, loss: Any) -> None:
+def test_slack_rescaling_learns(learner: Any, loss: Any) -> None:
     settings = ClusterSettings(learner=learner, loss=loss, rescaling="slack", C=1e4)
     learned = learn(settings, separable(2))
     assert found_by(settings, learned, separable(2, seed=9)) == [0.0, 0.0]
@@ -106,12 +106,12 @@ def test_slack_rescaling_learns_nothing(learner: Any, loss: Any) -> None:
         ({"structure": "kmeans", "predictor": "lp"}, "method of k-means 'lp' is not known"),
     ],
 )
-def test_settings_that_cannot_work_are_taken(given: dict[str, Any], told: str) -> None:
+def test_settings_that_cannot_work_are_refused(given: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError, match=told):
         ClusterSettings(**given)
 
 
-def test_nothing_to_learn_from_is_learned_from() -> None:
+def test_nothing_to_learn_from_is_refused() -> None:
     with pytest.raises(InputError, match="no item sets to learn from"):
         learn(ClusterSettings(), [])
     alone = [(ComputedPairs(np.zeros((1, 1))), np.array([0]))] * 2
@@ -126,7 +126,7 @@ def test_nothing_to_learn_from_is_learned_from() -> None:
 @pytest.mark.parametrize(
     ("structure", "learner"), [("correlation", "one-slack"), ("kmeans", "one-slack"), ("K", "lsp")]
 )
-def test_a_set_of_one_item_among_others_breaks_training(structure: Any, learner: Any) -> None:
+def test_a_set_of_one_item_trains_among_others(structure: Any, learner: Any) -> None:
     settings = ClusterSettings(structure=structure, learner=learner, C=1e4 if learner == "one-slack" else 0.01)
     alone = ComputedPairs(np.zeros((1, 1)))
     learned = learn(settings, [*separable(2), (alone, np.array([0]))])
@@ -135,7 +135,7 @@ def test_a_set_of_one_item_among_others_breaks_training(structure: Any, learner:
 
 
 @pytest.mark.parametrize(("k", "fine"), [(1, True), (9, True), (0, False), (10, False), (-1, False)])
-def test_a_number_of_clusters_that_cannot_be_is_taken(k: int, fine: bool) -> None:
+def test_impossible_numbers_of_clusters_are_refused(k: int, fine: bool) -> None:
     settings = ClusterSettings(structure="kmeans", C=1.0)
     ((x, _),) = separable(1)
     w = np.array([-1.0, 0.0])
@@ -166,14 +166,14 @@ class Untouched:
         ({"learner": "pairwise", "predictor": "exact"}, "branch and cut"),
     ],
 )
-def test_a_set_that_is_too_large_is_found_after_the_start(given: dict[str, Any], what: str) -> None:
+def test_a_set_that_is_too_large_is_refused_before_the_start(given: dict[str, Any], what: str) -> None:
     examples: Any = [*separable(2), (Untouched(500), np.zeros(500, np.int64))]
     for begin in (learn, choose_cost):
         with pytest.raises(InputError, match=f"500 items is too large for {what}.* of memory"):
             begin(ClusterSettings(**given), examples)  # type: ignore[operator]
 
 
-def test_a_large_set_is_refused_where_its_search_takes_it() -> None:
+def test_a_large_set_is_accepted_where_its_search_takes_it() -> None:
     few = PairIndex(np.arange(499), np.arange(1, 500))
     large: Any = [(Untouched(500, few), np.zeros(500, np.int64))]
     check_sizes(ClusterSettings(oracle="lp"), large)  # few pairs are stored
@@ -183,14 +183,14 @@ def test_a_large_set_is_refused_where_its_search_takes_it() -> None:
         check_sizes(settings, dense)
 
 
-def test_the_loss_of_the_settings_is_another() -> None:
+def test_the_loss_is_that_of_the_settings() -> None:
     y, z = np.array([0, 0, 1, 1]), np.array([0, 0, 0, 0])
     assert loss_of(ClusterSettings(), y, z) == pytest.approx(100 * 4 / 6)
     assert loss_of(ClusterSettings(loss="mitre"), y, z) == pytest.approx(100 * (1 - 2 * (2 / 3) / (2 / 3 + 1)))
     assert loss_of(ClusterSettings(structure="kmeans"), y, y) == pytest.approx(0.0)
 
 
-def test_pairs_of_one_set_are_both_trained_on_and_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pairs_of_one_set_are_trained_on_or_held_out_together(monkeypatch: pytest.MonkeyPatch) -> None:
     examples = separable(6)
     trained: list[set[int]] = []
     held: list[set[int]] = []
@@ -221,7 +221,7 @@ def test_pairs_of_one_set_are_both_trained_on_and_held_out(monkeypatch: pytest.M
     assert len(set(found.losses)) == 1
 
 
-def test_a_worse_cost_or_a_larger_equal_one_is_chosen() -> None:
+def test_the_best_cost_is_chosen_and_the_smallest_of_equals() -> None:
     examples = separable(4)
     found = choose_cost(ClusterSettings(), examples, grid=(1e6, 1e5, 1e-9), folds=2)
     assert found.C == 1e5
@@ -235,7 +235,7 @@ def test_a_worse_cost_or_a_larger_equal_one_is_chosen() -> None:
 @pytest.mark.parametrize(
     ("given", "lowest"), [({}, 1e4), ({"learner": "pairwise"}, 1e-3), ({"structure": "kmeans"}, 1e-2)]
 )
-def test_a_grid_is_that_of_another_learner(given: dict[str, Any], lowest: float) -> None:
+def test_a_grid_is_that_of_its_learner(given: dict[str, Any], lowest: float) -> None:
     assert min(grid_of(ClusterSettings(**given))) == lowest
     assert max(grid_of(ClusterSettings(learner="lspa"))) == 100
     assert grid_of(ClusterSettings(structure="E", learner="lsp")) == grid_of(
@@ -243,7 +243,7 @@ def test_a_grid_is_that_of_another_learner(given: dict[str, Any], lowest: float)
     )
 
 
-def test_several_jobs_or_stored_pairs_change_the_weights() -> None:
+def test_several_jobs_and_stored_pairs_keep_the_weights() -> None:
     examples = separable(3)
     settings = ClusterSettings(C=1e4)
     w = learn(settings, examples).w

@@ -19,7 +19,7 @@ from netclust.models.clustering_corpora import Citations, Generated, Newsgroups
 from netclust.models.clustering_scaling import ORDER, Point, run_scaling, slope
 from netclust.models.correlation_table import DEFAULT, PCC, PUBLISHED, SVM, Corpus, run_split, run_table
 from netclust.models.irrelevant_features import run_curve
-from netclust.models.looks import TEST_SETS, count_looks
+from netclust.models.looks import TEST_SETS, count_test_uses
 from netclust.models.text_pairs import TextPairs
 
 pytestmark = pytest.mark.peers
@@ -35,7 +35,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_selection, "GRIDS", GRID)
 
 
-def test_a_generated_split_shares_sets_or_does_not_repeat() -> None:
+def test_generated_splits_share_no_sets_and_repeat() -> None:
     for make in (partial(coreference_like, clusters=6), partial(stars, 3, 4), partial(news_like, 3, 4)):
         split = Generated(make, sets=2)(3)
         assert (len(split.train), len(split.test)) == (2, 2)
@@ -49,7 +49,7 @@ def test_a_generated_split_shares_sets_or_does_not_repeat() -> None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_split_trains_on_its_test_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_split_does_not_train_on_its_test_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     split = TINY(0)
     corpus = Corpus("tiny", lambda seed: split)
     tested = {id(x) for x, _ in split.test}
@@ -73,7 +73,7 @@ def test_a_split_trains_on_its_test_sets(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.usefixtures("quick")
-def test_rows_are_other_than_means_over_splits() -> None:
+def test_rows_are_means_over_splits() -> None:
     ticks: list[tuple[int, int]] = []
     table = run_table([Corpus("tiny", TINY, (SVM, PCC))], 2, on_progress=lambda *at: ticks.append(at))
     assert ticks == [(1, 2), (2, 2)]
@@ -91,7 +91,7 @@ def test_rows_are_other_than_means_over_splits() -> None:
 
 
 @pytest.mark.usefixtures("quick")
-def test_the_table_is_not_printed_beside_the_published_one(
+def test_the_table_is_printed_beside_the_published_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(reproduce_clustering, "Generated", lambda make: TINY)
@@ -111,7 +111,7 @@ def test_the_table_is_not_printed_beside_the_published_one(
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_look_at_citations_goes_unnoted(
+def test_a_use_of_the_citations_is_noted(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cited, ledger = tmp_path / "cited.csv", tmp_path / "looks.jsonl"
@@ -127,11 +127,11 @@ def test_a_look_at_citations_goes_unnoted(
     reproduce_clustering.correlation_table(cited, None, 1, False, 1, tmp_path / "j")
     assert f"noted in {ledger}" in capsys.readouterr().err
     body = json.loads((tmp_path / "j").read_text())
-    assert count_looks(ledger) == (1, len(body["rows"]))
+    assert count_test_uses(ledger) == (1, len(body["rows"]))
     assert body["data"] == {"cited.csv": checksum}
 
 
-def test_bad_input_to_an_experiment_gives_no_clear_line(run: Any, tmp_path: Path) -> None:
+def test_bad_input_to_an_experiment_gives_one_clear_line(run: Any, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     for args in (("--cora", gone), ("--newsgroups", gone), ("--cora", tmp_path)):
         ran = run("reproduce", "correlation", *args)
@@ -154,7 +154,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return seen
 
 
-def test_a_test_cluster_of_the_citations_is_in_training(data_folder: Path, drawn: list[Any]) -> None:
+def test_no_test_cluster_of_the_citations_is_in_training(data_folder: Path, drawn: list[Any]) -> None:
     corpus = Citations(str(data_folder / "cora-citations" / "cora.csv"))
     for seed in (0, 0, 1):
         corpus(seed)
@@ -168,7 +168,7 @@ def test_a_test_cluster_of_the_citations_is_in_training(data_folder: Path, drawn
     assert first == again != other
 
 
-def test_a_test_group_of_the_posts_is_in_training(data_folder: Path, drawn: list[Any]) -> None:
+def test_no_test_group_of_the_posts_is_in_training(data_folder: Path, drawn: list[Any]) -> None:
     Newsgroups(str(data_folder / "20newsgroups" / "20news-bydate-all.tar.xz"), sets=4)(0)
     ((train, test),) = drawn
     groups = [{name for table in part for name in table.labels} for part in (train, test)]
@@ -180,7 +180,7 @@ def test_a_test_group_of_the_posts_is_in_training(data_folder: Path, drawn: list
     assert len(set(ids)) == len(ids)
 
 
-def test_how_rare_words_are_is_learned_from_test_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rarity_of_words_is_learned_from_training_sets_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fit, learned_from = TextPairs.fit, []
     monkeypatch.setattr(TextPairs, "fit", lambda spec, tables: (learned_from.extend(tables), fit(spec, tables))[1])
     path = tmp_path / "cited.csv"
@@ -193,7 +193,7 @@ def test_how_rare_words_are_is_learned_from_test_sets(tmp_path: Path, monkeypatc
     assert [table.clusters().tolist() for table in learned_from] == labels[:2]
 
 
-def test_a_learned_likeness_falls_with_irrelevant_dimensions_or_kmeans_does_not(
+def test_a_learned_likeness_withstands_irrelevant_dimensions_and_kmeans_does_not(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Any
 ) -> None:
     monkeypatch.setattr(irrelevant_features, "POINTS", 24)
@@ -219,7 +219,7 @@ def test_a_learned_likeness_falls_with_irrelevant_dimensions_or_kmeans_does_not(
     assert b"<svg" in plot.read_bytes()
 
 
-def test_a_choice_of_cost_sees_draws_that_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cost_is_chosen_without_the_reported_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
     draw = irrelevant_features._draw
     monkeypatch.setattr(irrelevant_features, "POINTS", 12)
@@ -233,7 +233,7 @@ def test_a_choice_of_cost_sees_draws_that_are_reported(monkeypatch: pytest.Monke
     assert not chosen & set(seen)
 
 
-def test_growth_is_not_measured_or_objectives_are_in_another_order(
+def test_growth_is_measured_and_objectives_are_in_order(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Any
 ) -> None:
     small = partial(run_scaling, sets=(2, 4), items=(12, 16), lp_items=(8, 12), small=2)
@@ -257,7 +257,7 @@ def test_growth_is_not_measured_or_objectives_are_in_another_order(
     assert plot.stat().st_size > 1000
 
 
-def test_a_slope_is_another_than_the_exponent() -> None:
+def test_the_slope_is_the_exponent() -> None:
     for power in (0.0, 1.0, 2.5):
         points = [Point(series="a", size=n, seconds=0.5 * n**power) for n in (2, 4, 9)]
         assert slope(points) == pytest.approx(power, abs=1e-9)

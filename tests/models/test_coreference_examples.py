@@ -26,7 +26,7 @@ STORY = text("Ann saw the dog . | She liked it .").with_mentions(
 )
 
 
-def test_a_spurious_mention_is_true_or_a_missed_one_forgotten():
+def test_spurious_mentions_are_marked_and_missed_ones_counted():
     found = [Span(0, 1), Span(1, 2), Span(2, 4), Span(5, 6), Span(4, 5)]  # two spurious, "it" is missed
     (example,) = prepare([STORY], SETTINGS, lambda _: found)
     assert [example.document.text(m) for m in example.document.mentions] == ["Ann", "saw", "the dog", ".", "She"]
@@ -38,7 +38,7 @@ def test_a_spurious_mention_is_true_or_a_missed_one_forgotten():
     assert [sorted(entity) for entity in example.key] == [[(0, 1), (5, 6)], [(2, 4), (7, 8)]]
 
 
-def test_measures_forget_mentions_that_were_not_found():
+def test_measures_count_mentions_that_were_not_found():
     (example,) = prepare([STORY], SETTINGS, lambda _: [Span(0, 1), Span(2, 4), Span(5, 6), Span(1, 2)])
     found = measure([example], [np.array([0, 5, 1, 0])])
     want = score_documents([STORY.clusters()], [[[(0, 1), (5, 6)], [(2, 4)], [(1, 2)]]])
@@ -48,7 +48,7 @@ def test_measures_forget_mentions_that_were_not_found():
     assert found["muc"].recall == 0.5
 
 
-def test_a_truth_of_no_mention_breaks_the_measures():
+def test_measures_take_a_truth_without_mentions():
     empty = Document("empty", (), (0,))
     bare = text("Ann left .")
     examples = prepare([empty, bare, STORY], SETTINGS)
@@ -59,14 +59,14 @@ def test_a_truth_of_no_mention_breaks_the_measures():
     assert measure(nothing, [np.zeros(0, np.int64)], ["mela"])["mela"].f1 == 0.0
 
 
-def test_mentions_of_unknown_entity_count_as_true_ones():
+def test_mentions_of_unknown_entity_do_not_count_as_true():
     half = STORY.with_mentions([Mention(0, 1, 3), Mention(2, 4), Mention(5, 6, 3)])
     (example,) = prepare([half], SETTINGS)
     assert example.truth.keys.tolist() == [0, -1, 0]
     assert len(example.key) == 1
 
 
-def test_clusters_are_given_to_other_mentions():
+def test_clusters_are_given_to_their_own_mentions():
     resolved = with_entities(STORY, np.array([4, 4, 2, 9]))
     assert [mention.entity for mention in resolved.mentions] == [4, 4, 2, 9]
     assert [mention.span for mention in resolved.mentions] == [mention.span for mention in STORY.mentions]
@@ -75,7 +75,7 @@ def test_clusters_are_given_to_other_mentions():
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_mela_with_missed_mentions_differs_from_that_of_the_sets(seed):
+def test_mela_with_missed_mentions_equals_that_of_the_sets(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(0, 12))
     keys, clusters = rng.integers(-1, 4, n), rng.integers(0, 5, n)
@@ -87,7 +87,7 @@ def test_mela_with_missed_mentions_differs_from_that_of_the_sets(seed):
     assert mela(Truth(keys, sizes), clusters) == pytest.approx(100 * want, abs=1e-9)
 
 
-def test_the_rules_to_beat_join_other_mentions():
+def test_the_baselines_join_the_expected_mentions():
     document = text("The old dog saw him . | He fed his dog . | Dogs bark .").with_mentions(
         [Mention(0, 3), Mention(4, 5), Mention(6, 7), Mention(8, 10), Mention(8, 9), Mention(11, 12)]
     )
@@ -97,7 +97,7 @@ def test_the_rules_to_beat_join_other_mentions():
     assert (head_match(empty).shape, singletons(empty).shape) == ((0,), (0,))
 
 
-def test_matching_heads_does_no_better_than_nothing_on_stories():
+def test_matching_heads_beats_singletons_on_stories():
     stories = simulate_documents(4, seed=1)
     examples = prepare(stories, SETTINGS)
     scores = [measure(examples, [rule(s) for s in stories], ["mela"])["mela"].f1 for rule in (singletons, head_match)]
@@ -127,12 +127,12 @@ def test_matching_heads_does_no_better_than_nothing_on_stories():
         ({"strongest": 0}, "at least one feature is needed, not 0"),
     ],
 )
-def test_settings_that_cannot_be_meant_are_taken(chosen, message):
+def test_impossible_settings_are_refused(chosen, message):
     with pytest.raises(InputError, match=message):
         CoreferenceSettings(**chosen)
 
 
-def test_a_model_has_another_name_or_loss_than_in_the_literature():
+def test_models_have_the_names_and_losses_of_the_literature():
     names = [
         ("lsp", "E"),
         ("lsp", "K"),

@@ -57,7 +57,7 @@ def trained(monkeypatch):
     return done
 
 
-def test_a_stopped_run_trains_again_or_forgets(litbank, trials, trained):
+def test_a_stopped_run_continues_without_training_again(litbank, trials, trained):
     data = SplitData(litbank, 0)
     tune(data, trials, FEW)
     # two values of C and then of r, for those that have one; the first r repeats nothing
@@ -83,14 +83,14 @@ def test_a_stopped_run_trains_again_or_forgets(litbank, trials, trained):
     assert found["LSP^E", 300] > found["singletons", None]
 
 
-def test_a_trial_changes_from_run_to_run(litbank):
+def test_a_trial_repeats_from_run_to_run(litbank):
     settings = CoreferenceSettings(epochs=2, features=FEATURES, C=10.0)
     first, second = (run_trial(SplitData(litbank, 1, jobs=jobs), "LSP^E", settings, "table") for jobs in (1, 2))
     assert (first.curve, first.test, first.losses) == (second.curve, second.test, second.losses)
     assert first.split == 1
 
 
-def test_test_documents_are_measured_while_tuning(litbank, monkeypatch):
+def test_test_documents_are_not_measured_while_tuning(litbank, monkeypatch):
     data = SplitData(litbank, 0)
     asked, true = [], data.part
     monkeypatch.setattr(data, "part", lambda name, *size: asked.append(name) or true(name, *size))
@@ -99,7 +99,7 @@ def test_test_documents_are_measured_while_tuning(litbank, monkeypatch):
     assert trial.test == {}
 
 
-def test_the_epoch_that_is_measured_is_not_the_one_that_is_told(litbank, monkeypatch):
+def test_the_reported_epoch_is_the_measured_one(litbank, monkeypatch):
     """Of equally good epochs the first is the best, for the weights too."""
     settings = CoreferenceSettings(epochs=3, features=FEATURES)
 
@@ -119,7 +119,7 @@ def test_the_epoch_that_is_measured_is_not_the_one_that_is_told(litbank, monkeyp
     assert (trial.curve, trial.epochs, used[-1]) == ((50.0, 70.0, 70.0), 2, 2.0)
 
 
-def test_settings_are_chosen_by_anything_but_development_documents(trials):
+def test_settings_are_chosen_on_development_documents_alone(trials):
     def add(C, curve, stage="tune", model="LSP^E"):
         settings = CoreferenceSettings(C=C)
         trials.add(Trial(split=0, model=model, stage=stage, settings=settings, curve=curve, test={"mela": C}))
@@ -134,7 +134,7 @@ def test_settings_are_chosen_by_anything_but_development_documents(trials):
         best_settings(trials, "LSPA^E")
 
 
-def test_few_features_are_chosen_with_documents_that_are_not_learned_from(litbank, monkeypatch):
+def test_few_features_are_chosen_on_training_documents_alone(litbank, monkeypatch):
     seen, true = [], experiments.choose_slots
     monkeypatch.setattr(experiments, "choose_slots", lambda examples, n: seen.append(examples) or true(examples, n))
     data = SplitData(litbank, 0)
@@ -143,14 +143,14 @@ def test_few_features_are_chosen_with_documents_that_are_not_learned_from(litban
     assert seen == [data.part("train")]  # once, whoever asks
 
 
-def test_the_regression_learns_from_what_it_is_tested_on(litbank):
+def test_the_regression_is_tested_on_other_sets_than_it_learned(litbank):
     found = measure_regression(SplitData(litbank, 0))
     assert [(one.train, one.test) for one in found] == [("S1", "S2"), ("S2", "S1")]
     assert all(one.examples > 5 and one.mse >= 0 and one.scc <= 1 for one in found)
     assert found == measure_regression(SplitData(litbank, 0))
 
 
-def test_a_model_of_the_table_cannot_be_tuned_or_has_another_name():
+def test_every_model_of_the_table_can_be_tuned_by_its_name():
     assert set(experiments._GRIDS) == set(MODELS)
     assert set(experiments.SIZED) <= set(MODELS)
     for name, settings in MODELS.items():

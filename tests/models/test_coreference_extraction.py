@@ -39,7 +39,7 @@ def extracted(monkeypatch):
     return names
 
 
-def test_what_the_cache_holds_is_not_what_was_made(tmp_path, extracted):
+def test_the_cache_gives_back_what_was_made(tmp_path, extracted):
     plain = content(extract_all(STORIES, SETTINGS))
     folder = tmp_path / "new" / "cache"
     made = content(extract_all(STORIES, SETTINGS, cache=folder))
@@ -50,7 +50,7 @@ def test_what_the_cache_holds_is_not_what_was_made(tmp_path, extracted):
     assert len(list(folder.iterdir())) == 3
 
 
-def test_several_threads_give_other_features_or_another_order(tmp_path):
+def test_several_threads_give_the_same_features_in_the_same_order(tmp_path):
     one = content(extract_all(STORIES, SETTINGS, jobs=1))
     two = content(extract_all(STORIES, SETTINGS, jobs=2))
     kept = content(extract_all([*STORIES, *STORIES], SETTINGS, jobs=2, cache=tmp_path))
@@ -82,7 +82,7 @@ def spoil(data, how):
 @pytest.mark.parametrize(
     "how", ["empty", "cut", "flipped", "foreign", "no checksum", "no starts", "large slots", "just a text"]
 )
-def test_a_spoilt_file_of_the_cache_is_believed_or_stops_the_run(tmp_path, extracted, how):
+def test_a_spoilt_cache_file_is_made_again(tmp_path, extracted, how):
     want = content(extract_all(STORIES[:1], SETTINGS, cache=tmp_path))
     (file,) = tmp_path.iterdir()
     good = file.read_bytes()
@@ -92,7 +92,7 @@ def test_a_spoilt_file_of_the_cache_is_believed_or_stops_the_run(tmp_path, extra
     assert file.read_bytes() == good
 
 
-def test_another_document_or_other_settings_share_a_file():
+def test_other_documents_and_settings_have_files_of_their_own():
     (story,) = simulate_documents(1, seed=4)
     n, names = len(story.words), set()
     others = [
@@ -110,7 +110,7 @@ def test_another_document_or_other_settings_share_a_file():
     assert len(names) == len(others) * len(settings)
 
 
-def test_a_renamed_document_or_other_entities_are_extracted_anew():
+def test_a_renamed_document_shares_its_cached_features():
     (story,) = simulate_documents(1, seed=4)
     renamed = replace(story, name="other", part=3)
     unknown = story.with_mentions(Mention(*mention.span) for mention in story.mentions)
@@ -119,7 +119,7 @@ def test_a_renamed_document_or_other_entities_are_extracted_anew():
     }
 
 
-def test_a_cache_that_cannot_be_written_ends_in_a_traceback(tmp_path):
+def test_a_cache_that_is_no_folder_is_refused(tmp_path):
     file = tmp_path / "file"
     file.write_text("x")
     for cache in (file, file / "folder"):
@@ -127,7 +127,7 @@ def test_a_cache_that_cannot_be_written_ends_in_a_traceback(tmp_path):
             extract_all(STORIES, SETTINGS, cache=cache)
 
 
-def test_a_cache_without_rights_ends_in_a_traceback(tmp_path, monkeypatch):
+def test_a_cache_without_rights_is_refused(tmp_path, monkeypatch):
     def denied(*_, **__):
         raise PermissionError(13, "Permission denied")
 
@@ -136,7 +136,7 @@ def test_a_cache_without_rights_ends_in_a_traceback(tmp_path, monkeypatch):
         extract_all(STORIES, SETTINGS, cache=tmp_path)
 
 
-def test_a_cache_on_a_full_disk_ends_in_a_traceback(tmp_path, monkeypatch):
+def test_a_cache_on_a_full_disk_is_refused_and_leaves_nothing(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
@@ -146,7 +146,7 @@ def test_a_cache_on_a_full_disk_ends_in_a_traceback(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_no_documents_or_empty_ones_break_the_extraction(tmp_path):
+def test_no_documents_and_empty_ones_are_extracted(tmp_path):
     assert extract_all([], SETTINGS, cache=tmp_path) == []
     empty = Document("empty", (), (0,))
     single = Document("single", ("Ann",), (0, 1), mentions=(Mention(0, 1, 0),))
@@ -154,7 +154,7 @@ def test_no_documents_or_empty_ones_break_the_extraction(tmp_path):
         assert [pairs.items for pairs in extract_all([empty, single], SETTINGS, cache=tmp_path)] == [0, 1]
 
 
-def test_words_that_no_file_can_hold_break_the_name(tmp_path):
+def test_words_that_no_file_can_hold_have_a_name(tmp_path):
     odd = Document("odd", ("\ud800", "Ann"), (0, 2), mentions=(Mention(0, 1, 0), Mention(1, 2, 0)))
     first, again = (content(extract_all([odd], SETTINGS, cache=tmp_path)) for _ in range(2))
     assert first == again

@@ -64,7 +64,7 @@ def relation(name, sentences, i=0, j=-1, **columns):
 
 @pytest.mark.parametrize("columns", [{}, {"with_pos": True}, {"with_speakers": True, "with_pos": True}])
 @pytest.mark.parametrize("distance", [1, 4, 1000])
-def test_a_story_has_other_slots_than_in_the_plain_twin(columns, distance):
+def test_stories_have_the_slots_of_the_plain_twin(columns, distance):
     for story in simulate_documents(2, seed=5, **columns):
         found, want = both(story, spans_of(story), FeatureSettings(distance=distance, bits=22))
         assert found == want
@@ -74,7 +74,7 @@ def test_a_story_has_other_slots_than_in_the_plain_twin(columns, distance):
 
 @settings(max_examples=80)
 @given(odd_documents(), st.data())
-def test_an_odd_text_has_other_slots_than_in_the_plain_twin(document, data):
+def test_odd_texts_have_the_slots_of_the_plain_twin(document, data):
     n = len(document.words)
     ends = st.tuples(st.integers(0, n), st.integers(0, n)).filter(lambda pair: pair[0] != pair[1])
     places = data.draw(st.sets(ends, max_size=12)) if n else set()
@@ -86,14 +86,14 @@ def test_an_odd_text_has_other_slots_than_in_the_plain_twin(document, data):
 
 
 @pytest.mark.parametrize("count", [0, 1])
-def test_a_document_without_pairs_breaks_the_kernel(count):
+def test_a_document_without_pairs_gives_empty_features(count):
     document, spans = marked("[Ann] left .")
     pairs = extract(document, describe(document, spans[:count]), PLAIN)
     assert (pairs.items, len(pairs.at), len(pairs.slots)) == (count, 1, 0)
     assert extract(Document("d", (), (0,)), [], PLAIN).items == 0
 
 
-def test_rows_are_not_those_of_the_nearest_mentions_oldest_first():
+def test_rows_are_those_of_the_nearest_mentions_oldest_first():
     story = simulate_documents(1, seed=3)[0]
     facts = describe(story, spans_of(story))
     near, far = (extract(story, facts, FeatureSettings(distance=d)) for d in (3, 10_000))
@@ -107,7 +107,7 @@ def test_rows_are_not_those_of_the_nearest_mentions_oldest_first():
         assert set(row) <= set(rows[pair])
 
 
-def test_the_same_document_has_other_features_the_second_time():
+def test_the_same_document_has_the_same_features_again():
     story = simulate_documents(1, seed=3)[0]
     a, b = (extract(story, describe(story, spans_of(story)), PLAIN) for _ in range(2))
     assert (a.slots.tobytes(), a.at.tobytes()) == (b.slots.tobytes(), b.at.tobytes())
@@ -116,7 +116,7 @@ def test_the_same_document_has_other_features_the_second_time():
     assert extract(document, describe(document, spans), PLAIN).slots[:3].tolist() == [345820, 57410, 180928]
 
 
-def test_names_and_numbers_of_relations_are_in_another_order():
+def test_names_and_numbers_of_relations_have_one_order():
     assert [RELATION_NUMBERS[name] for name in RELATIONS] == list(range(len(RELATIONS)))
 
 
@@ -179,11 +179,11 @@ def test_names_and_numbers_of_relations_are_in_another_order():
         ("nearest of its head", "[the cat] saw [the dog] and [a dog]", 0),
     ],
 )
-def test_a_relation_says_something_else_of_a_pair_by_hand(name, sentences, value):
+def test_relations_equal_those_worked_out_by_hand(name, sentences, value):
     assert relation(name, sentences) == value
 
 
-def test_a_speaker_is_taken_for_another():
+def test_speakers_are_told_apart():
     who = ("-", "Ann", "Ann", "Bob", "-")
     sentences = "[a] [b] [c] [d] [e]"
     assert [relation("same speaker", sentences, i, j, speakers=who) for i, j in ((1, 2), (1, 3), (0, 1), (0, 4))] == [
@@ -192,7 +192,7 @@ def test_a_speaker_is_taken_for_another():
     assert relation("same speaker", sentences, 1, 2) == 0
 
 
-def test_crossing_spans_are_taken_for_nested_ones():
+def test_crossing_spans_are_not_nested():
     document = text("a b c d")
     spans = [Span(0, 2), Span(1, 3)]
     found, want = both(document, spans)
@@ -201,7 +201,7 @@ def test_crossing_spans_are_taken_for_nested_ones():
     assert twin.relations(0, 1)["nested"] == 2
 
 
-def test_a_template_without_its_column_has_features():
+def test_a_template_without_its_column_has_no_features():
     plain, (tagged,) = simulate_documents(1, seed=2)[0], simulate_documents(1, seed=2, with_pos=True)
     assert void_templates([plain]) == ("genre", "named", "pos", "same speaker")
     assert void_templates([plain, tagged]) == ("genre", "named", "same speaker")
@@ -213,7 +213,7 @@ def test_a_template_without_its_column_has_features():
 
 
 @pytest.mark.parametrize("name", sorted({*RELATIONS, *ATTRIBUTES} - set(features._NEEDS)))
-def test_a_template_that_was_left_out_has_features(name):
+def test_a_template_that_was_left_out_has_no_features(name):
     document, spans = marked('[Ann] , [the queen] , saw [[her] old dog] . | " [I] saw [Ann] , " said [Bob] .')
     facts = describe(document, spans)
     all_of = rows_of(extract(document, facts, FeatureSettings(bits=24)))
@@ -222,7 +222,7 @@ def test_a_template_that_was_left_out_has_features(name):
     assert sum(map(len, all_of)) > sum(map(len, fewer))
 
 
-def test_features_of_a_template_depend_on_which_others_there_are():
+def test_features_of_a_template_do_not_depend_on_the_others():
     """Lexical templates are numbered by their place, so that leaving one out must not rename the rest."""
     story = simulate_documents(1, seed=2, with_pos=True)[0]
     facts = describe(story, spans_of(story))
@@ -244,12 +244,12 @@ def test_features_of_a_template_depend_on_which_others_there_are():
         ({"without": ("nothing",)}, "no template 'nothing'"),
     ],
 )
-def test_settings_that_cannot_be_meant_are_taken(chosen, message):
+def test_impossible_settings_are_refused(chosen, message):
     with pytest.raises(InputError, match=message):
         FeatureSettings(**chosen)
 
 
-def test_slots_do_not_fit_their_bits():
+def test_slots_fit_their_bits():
     story = simulate_documents(1, seed=2)[0]
     facts = describe(story, spans_of(story))
     for bits in (18, 24):

@@ -39,7 +39,7 @@ def score(settings, examples, w):
 
 
 @pytest.mark.parametrize(("learner", "structure"), LEARNERS)
-def test_a_learner_does_not_beat_the_rules_on_new_stories(stories, learner, structure):
+def test_every_learner_beats_the_baselines_on_new_stories(stories, learner, structure):
     if learner == "lssvm":  # its planes are dense, and slow with many features
         stories = with_slots(stories, choose_slots(stories[:10], 10_000))
     settings, new = settings_of(learner, structure), stories[10:]
@@ -55,7 +55,7 @@ def test_a_learner_does_not_beat_the_rules_on_new_stories(stories, learner, stru
 
 
 @pytest.mark.parametrize(("learner", "structure"), LEARNERS)
-def test_documents_with_nothing_to_learn_crash_a_learner(learner, structure):
+def test_documents_with_nothing_to_learn_are_accepted(learner, structure):
     bare = text("Ann saw the dog . | She liked it .")
     documents = [
         Document("empty", (), (0,)),
@@ -78,7 +78,7 @@ def test_documents_with_nothing_to_learn_crash_a_learner(learner, structure):
 
 
 @pytest.mark.parametrize("learner", ["lsp", "lspa", "rho", "rho-joint", "rho-online"])
-def test_training_goes_on_when_it_is_told_to_end(stories, learner):
+def test_training_ends_when_the_callback_says_so(stories, learner):
     seen = []
 
     def look(epoch, w):
@@ -96,12 +96,12 @@ def test_training_goes_on_when_it_is_told_to_end(stories, learner):
     assert [w.tobytes() for w in whole] == [w.tobytes() for _, w, _ in seen]
 
 
-def test_another_seed_learns_in_the_same_order(stories):
+def test_another_seed_learns_in_another_order(stories):
     weights = [learn(settings_of("lsp", epochs=1, seed=seed), stories[:5]).w for seed in (0, 1)]
     assert (weights[0] != weights[1]).any()
 
 
-def test_another_price_of_wrong_arcs_changes_nothing(stories):
+def test_another_price_of_wrong_arcs_changes_the_weights(stories):
     for structure, prices in (("E", (0.2, 5.0)), ("K", (0.01, 2.0))):
         found = [learn(settings_of("lsp", structure, r=r, epochs=3), stories[:3]).w for r in prices]
         assert (found[0] != found[1]).any()
@@ -109,7 +109,7 @@ def test_another_price_of_wrong_arcs_changes_nothing(stories):
     assert (losses[0] != losses[1]).any()
 
 
-def test_the_strongest_features_are_not_enough(stories):
+def test_the_strongest_features_are_enough(stories):
     slots = choose_slots(stories[:10], 2000)
     assert len(slots) == len(set(slots.tolist())) == 2000
     few = with_slots(stories, slots)
@@ -121,6 +121,6 @@ def test_the_strongest_features_are_not_enough(stories):
     assert score(settings, few[10:], learned.w) > alone + 0.2
 
 
-def test_more_features_than_there_are_break_the_choice(stories):
+def test_asking_for_more_features_than_there_are_keeps_all(stories):
     slots = choose_slots(stories[:2], 1 << 30)
     assert len(slots) <= FEATURES.dimension

@@ -35,7 +35,7 @@ def content(model):
     return arrays, header
 
 
-def test_a_model_that_was_saved_predicts_otherwise(model, tmp_path):
+def test_a_saved_model_predicts_the_same(model, tmp_path):
     path = tmp_path / "some.model"
     model.save(path)
     again = CoreferenceModel.load(path)
@@ -47,7 +47,7 @@ def test_a_model_that_was_saved_predicts_otherwise(model, tmp_path):
     assert again.to_bytes() == model.to_bytes()
 
 
-def test_a_model_without_a_filter_is_not_written(model):
+def test_a_model_without_a_filter_is_written_and_read(model):
     bare = CoreferenceModel(model.settings, model.w)
     again = CoreferenceModel.from_bytes(bare.to_bytes())
     assert again.mention_filter is None
@@ -55,7 +55,7 @@ def test_a_model_without_a_filter_is_not_written(model):
     assert again.predict([TEXT])[0].mentions
 
 
-def test_given_mentions_are_searched_for_or_found_ones_forgotten(model):
+def test_given_mentions_are_used_and_others_are_found(model):
     story = STORIES[5]
     spans = [mention.span for mention in story.mentions]
 
@@ -75,7 +75,7 @@ def test_given_mentions_are_searched_for_or_found_ones_forgotten(model):
     assert [m.span for m in as_found.predict([story], mentions="gold")[0].mentions] == spans
 
 
-def test_a_plain_text_has_no_mentions_or_entities(model):
+def test_a_plain_text_gets_mentions_and_entities(model):
     (resolved,) = model.predict([TEXT])
     texts = [resolved.text(mention) for mention in resolved.mentions]
     assert {"Ann", "Bob", "She", "him"} <= set(texts)
@@ -149,14 +149,14 @@ SPOILT = {
 
 
 @pytest.mark.parametrize("how", SPOILT)
-def test_a_spoilt_file_is_taken_for_a_model(content, how):
+def test_spoilt_files_are_refused(content, how):
     arrays, header = SPOILT[how](*content)
     with pytest.raises(ModelError, match="some file: ") as told:
         CoreferenceModel.from_bytes(container.pack(KIND, arrays, header), "some file")
     assert "\n" not in str(told.value)
 
 
-def test_files_of_other_kinds_are_taken_for_a_model(content, tmp_path):
+def test_files_of_other_kinds_are_refused(content, tmp_path):
     for kind in ("netclust.model", "netclust.clustering", "netclust.coreference-features"):
         with pytest.raises(ModelError, match=f"holds '{kind}', expected 'netclust.coreference'"):
             CoreferenceModel.from_bytes(container.pack(kind, *content))
@@ -166,7 +166,7 @@ def test_files_of_other_kinds_are_taken_for_a_model(content, tmp_path):
 
 @settings(max_examples=60)
 @given(st.data())
-def test_a_file_that_was_cut_or_changed_ends_in_a_traceback(small, data):
+def test_cut_and_changed_files_are_refused(small, data):
     cut = data.draw(st.integers(0, len(small) - 1))
     with pytest.raises(ModelError):
         CoreferenceModel.from_bytes(small[:cut])
@@ -188,7 +188,7 @@ def small():
     return CoreferenceModel(SETTINGS, w).to_bytes()
 
 
-def test_prediction_changes_the_documents_that_are_given(model):
+def test_prediction_leaves_the_given_documents_unchanged(model):
     before = STORIES[5].with_mentions(Mention(*m.span) for m in STORIES[5].mentions)
     model.predict([before])
     assert {mention.entity for mention in before.mentions} == {-1}

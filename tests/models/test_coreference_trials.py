@@ -26,7 +26,7 @@ def path(tmp_path):
     return tmp_path / "trials.jsonl"
 
 
-def test_a_training_is_read_otherwise_than_it_was_written(path):
+def test_a_training_is_read_as_it_was_written(path):
     settings = CoreferenceSettings(learner="lspa", C=0.1 + 0.2, r=1 / 3, strongest=7)
     one = trial(settings=settings, seconds=1.5, updates=3, converged=False, losses=(1 / 3, 2.0))
     written = Trials(path)
@@ -35,7 +35,7 @@ def test_a_training_is_read_otherwise_than_it_was_written(path):
     assert list(written) == list(Trials(path)) == [one]
 
 
-def test_a_training_is_done_twice_or_taken_for_another(path):
+def test_a_training_is_recognised_by_all_its_settings(path):
     trials = Trials(path)
     trials.add(trial(stage="tune"))
     settings = CoreferenceSettings()
@@ -49,12 +49,12 @@ def test_a_training_is_done_twice_or_taken_for_another(path):
         assert not trials.has(*other)
 
 
-def test_the_best_epoch_is_not_the_first_of_equals():
+def test_the_best_epoch_is_the_first_of_equals():
     assert (trial(curve=(1.0, 3.0, 3.0, 2.0)).epochs, trial(curve=(1.0, 3.0)).dev) == (2, 3.0)
     assert (trial(curve=()).epochs, trial(curve=()).dev) == (0, 0.0)
 
 
-def test_a_line_that_was_cut_spoils_the_next_one(path):
+def test_a_cut_line_is_removed_before_the_next_is_written(path):
     Trials(path).add(trial(split=0))
     whole = path.read_bytes()
     for cut in (1, 20, len(whole) - 1):
@@ -69,7 +69,7 @@ def test_a_line_that_was_cut_spoils_the_next_one(path):
 
 
 @pytest.mark.parametrize("line", [b"{}", b"hello", b"", b"\xff\xfe", b'{"split": "x"}'])
-def test_a_foreign_line_is_passed_over_in_silence(path, line):
+def test_a_foreign_line_is_refused_with_its_number(path, line):
     Trials(path).add(trial())
     with open(path, "ab") as file:
         file.write(line + b"\n")
@@ -78,21 +78,21 @@ def test_a_foreign_line_is_passed_over_in_silence(path, line):
 
 
 @pytest.mark.parametrize("line", [b"my notes", b"{}", b"\xff"])
-def test_a_last_line_that_is_not_ours_is_cut_off(path, line):
+def test_a_last_line_that_is_not_ours_is_kept_and_refused(path, line):
     path.write_bytes(line)
     with pytest.raises(InputError, match="last line is no training"):
         Trials(path)
     assert path.read_bytes() == line
 
 
-def test_settings_that_cannot_be_meant_are_read(path):
+def test_impossible_settings_in_a_file_are_refused(path):
     Trials(path).add(trial())
     path.write_bytes(path.read_bytes().replace(b'"C":null', b'"C":-1.0'))
     with pytest.raises(InputError, match=r"line 1: no training \(C must be above 0"):
         Trials(path)
 
 
-def test_two_writers_lose_a_training_of_the_other(path):
+def test_two_writers_lose_no_training(path):
     writers = [Trials(path) for _ in range(2)]
 
     def write(which):
@@ -107,7 +107,7 @@ def test_two_writers_lose_a_training_of_the_other(path):
     assert len(list(writers[0])) == 80
 
 
-def test_a_file_that_cannot_be_used_ends_in_a_traceback(tmp_path, monkeypatch, path):
+def test_files_that_cannot_be_used_are_refused(tmp_path, monkeypatch, path):
     with pytest.raises(InputError, match="cannot be read"):
         Trials(tmp_path)
     with pytest.raises(InputError, match="cannot be written"):
@@ -117,7 +117,7 @@ def test_a_file_that_cannot_be_used_ends_in_a_traceback(tmp_path, monkeypatch, p
         Trials(path).add(trial())
 
 
-def test_a_row_mixes_models_sizes_or_stages():
+def test_rows_keep_models_sizes_and_stages_apart():
     trials = [
         trial("LSP^E", 0, 70.0, seconds=1.0),
         trial("LSP^E", 1, 74.0, curve=(5.0,), seconds=3.0),
@@ -161,7 +161,7 @@ def verdict(a, b, first, second, size=None, **which):
         ([71.0, 70.0, 73.0, 72.0], "not shown", "no difference shown"),
     ],
 )
-def test_a_difference_has_another_verdict(second, higher, level):
+def test_differences_have_the_expected_verdicts(second, higher, level):
     first = [70.0, 71.0, 72.0, 73.0]
     claim = verdict("LSP^E", "LSP^K", first, second)
     assert (claim.expected, claim.verdict, claim.comparison.n) == ("higher", higher, 4)
@@ -171,20 +171,20 @@ def test_a_difference_has_another_verdict(second, higher, level):
     assert verdict("LSP_rho", "LSP_YJ", first, second).verdict == level
 
 
-def test_equal_models_differ_or_break_the_tests():
+def test_equal_models_show_no_difference():
     same = [70.0, 71.0, 72.0]
     assert verdict("LSP^E", "LSP^K", same, same).verdict == "not shown"
     assert verdict("LSP^E", "LSPA^E", same, same).verdict == "no difference shown"
 
 
-def test_splits_that_only_one_model_has_are_compared():
+def test_only_splits_that_both_models_have_are_compared():
     trials = [*series("LSP^E", [70.0, 71.0, 75.0]), trial("LSP^K", 2, 60.0), trial("LSP^K", 1, 61.5)]
     (claim,) = claims(trials)
     assert (claim.comparison.n, claim.comparison.difference) == (2, pytest.approx(12.25))
     assert claims(trials[:-1]) == []
 
 
-def test_pictures_do_not_open_or_change(tmp_path):
+def test_pictures_open_and_repeat(tmp_path):
     sizes = (100, 1000, None)
     trials = [trial(m, k, 70.0 + k, size) for m in ("LSP^E", "LSP_rho") for k in range(2) for size in sizes]
     trials += [trial("LSP*_rho", 0, 72.0, size) for size in (1000, None)]  # one that lacks the fewest

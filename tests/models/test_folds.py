@@ -60,7 +60,7 @@ LABELS = st.lists(
 
 @settings(max_examples=60)
 @given(LABELS, st.randoms(use_true_random=False), st.sampled_from(USES))
-def test_something_hidden_is_trained_on(labels: list[str], random: Any, use: Use) -> None:
+def test_nothing_hidden_is_trained_on(labels: list[str], random: Any, use: Use) -> None:
     table = records(labels, [random.choice("aaaaabbcdefgh") for _ in labels])
     types = set(labels) - set(SCHEMA.normal)
     if len(types) < 2 or len(labels) - sum(label in types for label in labels) < 3:
@@ -85,7 +85,7 @@ def test_something_hidden_is_trained_on(labels: list[str], random: Any, use: Use
         assert np.isin(asked, SCHEMA.normal).sum() == min(SIZES[use].normal, np.isin(labels, SCHEMA.normal).sum() // 3)
 
 
-def test_the_same_file_gives_other_folds() -> None:
+def test_the_same_file_gives_the_same_folds() -> None:
     first, again = (make_folds(simulate(2000, seed=4).table()) for _ in range(2))
     for a, b in zip(first, again, strict=True):
         assert a.train.tobytes() == b.train.tobytes()
@@ -94,7 +94,7 @@ def test_the_same_file_gives_other_folds() -> None:
     assert first[0].validation.tobytes() != first[1].validation.tobytes()
 
 
-def test_a_number_of_the_plan_is_not_kept() -> None:
+def test_the_numbers_of_the_plan_are_kept() -> None:
     sizes = {"ok": 20_000, "a1": 4000, "a2": 1000, "b1": 900, "b2": 40, "b3": 4, "c1": 1}
     table = records([name for name, n in sizes.items() for _ in range(n)])
     for use, normals, hidden, known in (("reference", 5000, 300, (300, 5)), ("late", 20_000 // 3, 1500, (1500, 2))):
@@ -109,13 +109,13 @@ def test_a_number_of_the_plan_is_not_kept() -> None:
             assert use == "reference" or not fold.kinds
 
 
-def test_types_are_dealt_otherwise() -> None:
+def test_types_are_dealt_in_turn_by_size() -> None:
     # Sorted by category ("" first), then from large to small, then by name.
     table = records(["ok"] * 9 + ["c1"] + ["a1"] + ["a2"] * 2 + ["b3"] * 5 + ["b1"] + ["b2"])
     assert deal_types(table) == [("c1", "b2"), ("a2",), ("a1",), ("b3",), ("b1",)]
 
 
-def test_a_common_kind_is_hidden() -> None:
+def test_common_kinds_are_not_hidden() -> None:
     kinds = ["web"] * 40 + ["mail"] * 20 + ["dns"] * 20 + ["ftp"] * 12 + ["ssh"] * 8
     table = records(["ok"] * 100 + ["a1", "b1"], [*kinds, "x", "y"])
     normal = table.label_names() == "ok"
@@ -125,7 +125,7 @@ def test_a_common_kind_is_hidden() -> None:
     assert deal_kinds(table, normal, 5) == [("mail",), ("ftp",), ("ssh",), (), ()]
 
 
-def test_hidden_kinds_are_not_spread_evenly() -> None:
+def test_hidden_kinds_are_spread_evenly() -> None:
     kinds = ["web"] * 500 + ["big"] * 300 + ["tiny"] * 3
     table = records(["ok"] * 803 + ["a1", "b1"], [*kinds, "web", "web"])
     first, second = make_folds(table)
@@ -136,7 +136,7 @@ def test_hidden_kinds_are_not_spread_evenly() -> None:
 
 
 @given(st.lists(st.integers(0, 50), max_size=8), st.integers(0, 200))
-def test_water_is_spilt(sizes: list[int], total: int) -> None:
+def test_a_quota_is_poured_out_exactly(sizes: list[int], total: int) -> None:
     quota = _spread(sizes, total)
     assert sum(quota) == min(total, sum(sizes))
     assert all(q <= n for q, n in zip(quota, sizes, strict=True))
@@ -144,7 +144,7 @@ def test_water_is_spilt(sizes: list[int], total: int) -> None:
     assert not unfilled or max(quota) - min(unfilled) <= 1
 
 
-def test_a_schema_without_symbols_fails() -> None:
+def test_a_schema_without_symbols_has_folds() -> None:
     schema = parse_schema(TEXT.replace('kind = "symbolic"', ""))
     table = Table.from_columns(
         schema, {"size": range(40), "way": range(40), "kind": range(40), "class": ["ok"] * 30 + ["a1", "b1"] * 5}
@@ -164,7 +164,7 @@ def test_a_schema_without_symbols_fails() -> None:
         ([""] * 4, "4 of 4 records have no label"),
     ],
 )
-def test_a_file_that_cannot_be_folded_is_taken(labels: list[str], message: str) -> None:
+def test_files_that_cannot_be_folded_are_refused(labels: list[str], message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
         make_folds(records(labels), where="my.csv")
     assert str(caught.value).startswith("my.csv: ")

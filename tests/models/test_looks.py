@@ -18,7 +18,7 @@ from netclust.datasets.records import RecordReader
 from netclust.datasets.simulate import simulate
 from netclust.errors import InputError
 from netclust.models import looks
-from netclust.models.looks import TEST_SETS, count_looks, find_ledger, record_look
+from netclust.models.looks import TEST_SETS, count_test_uses, find_ledger, record_test_use
 from netclust.schema import load_schema
 
 KDD_TEST, KDD_TEST_21 = list(TEST_SETS)[:2]
@@ -33,97 +33,97 @@ def no_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path / "checkout.jsonl"
 
 
-def test_a_line_leaves_the_format(tmp_path: Path) -> None:
+def test_a_line_has_its_format(tmp_path: Path) -> None:
     ledger = tmp_path / "looks.jsonl"
-    assert record_look("replicate.py", KDD_TEST, rows=36, draws=5, ledger=ledger)
-    assert record_look('a "näme"\n', KDD_TEST_21, rows=1, draws=1, ledger=ledger)
+    assert record_test_use("replicate.py", KDD_TEST, rows=36, draws=5, ledger=ledger)
+    assert record_test_use('a "näme"\n', KDD_TEST_21, rows=1, draws=1, ledger=ledger)
     first, second = map(json.loads, ledger.read_text().splitlines())
     assert list(first) == ["date", "what", "set", "rows", "draws"]
     assert (first["what"], first["set"], first["rows"], first["draws"]) == ("replicate.py", "KDDTest+", 36, 5)
     assert (second["what"], second["set"]) == ('a "näme"\n', "KDDTest-21")
     age = datetime.now(UTC) - datetime.fromisoformat(first["date"])
     assert 0 <= age.total_seconds() < 600
-    assert count_looks(ledger) == (2, 37)
+    assert count_test_uses(ledger) == (2, 37)
 
 
-def test_the_committed_ledger_cannot_be_counted() -> None:
-    runs, rows = count_looks(ROOT / "benchmarks" / "test-looks.jsonl")
+def test_the_committed_ledger_can_be_counted() -> None:
+    runs, rows = count_test_uses(ROOT / "benchmarks" / "test-looks.jsonl")
     assert runs >= 3
     assert rows >= 112 + 36 + 36
 
 
 @pytest.mark.parametrize("sha256", ["", "0" * 64, KDD_TEST.upper(), KDD_TEST[:-1]])
-def test_other_records_are_taken_for_a_test_set(sha256: str, tmp_path: Path) -> None:
-    assert not record_look("ours", sha256, rows=1, draws=1, ledger=tmp_path / "looks.jsonl")
+def test_other_records_are_not_taken_for_a_test_set(sha256: str, tmp_path: Path) -> None:
+    assert not record_test_use("ours", sha256, rows=1, draws=1, ledger=tmp_path / "looks.jsonl")
     assert not list(tmp_path.iterdir())
 
 
-def test_lines_written_at_the_same_time_mix(tmp_path: Path) -> None:
+def test_lines_written_at_the_same_time_do_not_mix(tmp_path: Path) -> None:
     ledger = tmp_path / "looks.jsonl"
     with ThreadPoolExecutor(8) as pool:
-        done = pool.map(lambda i: record_look("x" * 5000, KDD_TEST, rows=i, draws=1, ledger=ledger), range(200))
+        done = pool.map(lambda i: record_test_use("x" * 5000, KDD_TEST, rows=i, draws=1, ledger=ledger), range(200))
         assert all(done)
-    assert count_looks(ledger) == (200, sum(range(200)))
+    assert count_test_uses(ledger) == (200, sum(range(200)))
 
 
 @pytest.mark.parametrize("value", ["", "off"])
-def test_a_look_is_noted_although_the_variable_is_off(
+def test_nothing_is_noted_while_the_variable_is_off(
     value: str, no_variable: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     no_variable.touch()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NETCLUST_LOOKS", value)
     assert find_ledger() is None
-    assert not record_look("x", KDD_TEST, rows=1, draws=1)
-    assert count_looks(no_variable) == (0, 0)
+    assert not record_test_use("x", KDD_TEST, rows=1, draws=1)
+    assert count_test_uses(no_variable) == (0, 0)
     assert [p.name for p in tmp_path.iterdir()] == ["checkout.jsonl"]
 
 
-def test_the_variable_does_not_win(no_variable: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_variable_wins(no_variable: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     no_variable.touch()
     monkeypatch.setenv("NETCLUST_LOOKS", str(tmp_path / "mine.jsonl"))
-    assert record_look("x", KDD_TEST, rows=4, draws=1)
-    assert count_looks(tmp_path / "mine.jsonl") == (1, 4)
-    assert count_looks(no_variable) == (0, 0)
+    assert record_test_use("x", KDD_TEST, rows=4, draws=1)
+    assert count_test_uses(tmp_path / "mine.jsonl") == (1, 4)
+    assert count_test_uses(no_variable) == (0, 0)
 
 
-def test_an_installed_package_makes_itself_a_ledger(no_variable: Path) -> None:
-    assert not record_look("x", KDD_TEST, rows=1, draws=1)
+def test_an_installed_package_makes_no_ledger(no_variable: Path) -> None:
+    assert not record_test_use("x", KDD_TEST, rows=1, draws=1)
     assert not no_variable.exists()
     no_variable.touch()
-    assert record_look("x", KDD_TEST, rows=1, draws=1)
-    assert count_looks(no_variable) == (1, 1)
+    assert record_test_use("x", KDD_TEST, rows=1, draws=1)
+    assert count_test_uses(no_variable) == (1, 1)
 
 
-def test_a_ledger_that_cannot_be_written_is_found(no_variable: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ledger_that_cannot_be_written_is_not_found(no_variable: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     no_variable.touch()
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anything
     assert find_ledger() is None
 
 
-def test_the_checkout_has_another_ledger() -> None:
+def test_the_checkout_has_its_own_ledger() -> None:
     assert ROOT / "benchmarks" / "test-looks.jsonl" == looks.LEDGER
 
 
-def test_a_named_ledger_that_cannot_be_written_is_passed_over(tmp_path: Path) -> None:
+def test_a_named_ledger_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot be noted there: No such file or directory; NETCLUST_LOOKS names"):
-        record_look("x", KDD_TEST, rows=1, draws=1, ledger=tmp_path / "missing" / "looks.jsonl")
+        record_test_use("x", KDD_TEST, rows=1, draws=1, ledger=tmp_path / "missing" / "looks.jsonl")
 
 
-def test_a_line_that_is_no_look_is_counted(tmp_path: Path) -> None:
+def test_lines_that_are_no_entries_are_refused(tmp_path: Path) -> None:
     ledger = tmp_path / "looks.jsonl"
-    record_look("x", KDD_TEST, rows=2, draws=1, ledger=ledger)
+    record_test_use("x", KDD_TEST, rows=2, draws=1, ledger=ledger)
     good = ledger.read_bytes()
-    assert count_looks(tmp_path / "none") == (0, 0)
+    assert count_test_uses(tmp_path / "none") == (0, 0)
     for bad in (b"{", b'{"rows": 3}', b"\xff", good.strip() + good.strip()):
         ledger.write_bytes(good + b"\n" + bad + b"\n")
         with pytest.raises(InputError, match=r"looks\.jsonl line 3: not a look"):
-            count_looks(ledger)
+            count_test_uses(ledger)
     with pytest.raises(InputError, match="Is a directory"):
-        count_looks(tmp_path)
+        count_test_uses(tmp_path)
 
 
-def test_the_packed_file_has_another_checksum(data_folder: Path) -> None:
+def test_the_packed_file_has_the_same_checksum(data_folder: Path) -> None:
     for sha256, name in list(TEST_SETS.items())[:2]:
         reader = RecordReader(data_folder / "nsl-kdd" / f"{name}.txt.xz", load_schema("kdd"))
         for _ in reader:
@@ -131,7 +131,7 @@ def test_the_packed_file_has_another_checksum(data_folder: Path) -> None:
         assert reader.sha256 == sha256
 
 
-def test_an_evaluation_of_a_test_set_goes_unnoted(
+def test_an_evaluation_of_a_test_set_is_noted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     past, today, model, ledger = (tmp_path / name for name in ("past.txt", "today.txt", "model", "looks.jsonl"))
@@ -158,9 +158,9 @@ def test_an_evaluation_of_a_test_set_goes_unnoted(
 
     monkeypatch.setenv("NETCLUST_LOOKS", "off")
     assert "a look at" not in run(*evaluate)
-    assert count_looks(ledger) == (1, 1)
+    assert count_test_uses(ledger) == (1, 1)
 
 
-def test_the_suite_or_what_it_starts_notes_looks() -> None:
+def test_the_suite_and_what_it_starts_note_nothing() -> None:
     code = "from netclust.models.looks import find_ledger; assert find_ledger() is None"
     subprocess.run([sys.executable, "-c", code], check=True)

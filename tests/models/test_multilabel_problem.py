@@ -37,7 +37,7 @@ def plain_features(x: LabelRows, h: Labelling, edges: bool) -> Any:
 
 
 @pytest.mark.parametrize("edges", [True, False])
-def test_scores_are_not_linear_in_the_features(edges: bool) -> None:
+def test_scores_are_linear_in_the_features(edges: bool) -> None:
     x, y = drawn(0)
     problem = MultilabelProblem(4, 3, edges=edges)
     assert problem.dimension == 12 + 6 * edges
@@ -56,7 +56,7 @@ def test_published_numbers_of_weights() -> None:
 
 
 @pytest.mark.parametrize("oracle", METHODS)
-def test_the_oracle_finds_another_labelling_than_the_plain_sum(oracle: Inference) -> None:
+def test_the_oracle_finds_the_labelling_of_the_plain_sum(oracle: Inference) -> None:
     x, y = drawn(2, rows=12)
     problem = MultilabelProblem(4, 3, oracle=oracle)
     w = np.random.default_rng(3).normal(size=problem.dimension) * 20
@@ -77,7 +77,7 @@ def test_the_oracle_finds_another_labelling_than_the_plain_sum(oracle: Inference
             assert found[i] <= best + 1e-9
 
 
-def test_rows_of_a_sparse_matrix_are_made_dense() -> None:
+def test_rows_of_a_sparse_matrix_stay_sparse() -> None:
     x, y = drawn(4)
     sparse = LabelRows(scipy.sparse.csr_matrix(x.features))
     problem = MultilabelProblem(4, 3, oracle="cut")
@@ -90,7 +90,7 @@ def test_rows_of_a_sparse_matrix_are_made_dense() -> None:
     assert problem.predict(wide.take(np.arange(5)), fit.w).labels.shape == (5, 3)
 
 
-def test_blocks_of_one_row_train_another_model() -> None:
+def test_blocks_of_one_row_train_the_same_model() -> None:
     x, y = drawn(5, rows=15)
     problem = MultilabelProblem(4, 3)
     whole = OneSlack(C=50.0, epsilon=0.001).fit(problem, [(x, y)])
@@ -101,7 +101,7 @@ def test_blocks_of_one_row_train_another_model() -> None:
     assert FrankWolfe(C=50.0).fit(problem, apart).objective == pytest.approx(whole.objective, rel=0.05)
 
 
-def test_without_edges_labels_depend_on_each_other() -> None:
+def test_without_edges_labels_are_independent() -> None:
     x, y = drawn(6)
     problem = MultilabelProblem(4, 3, edges=False)
     fit = OneSlack(C=1000.0).fit(problem, [(x, y)])
@@ -114,7 +114,7 @@ def test_without_edges_labels_depend_on_each_other() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("oracle", [*METHODS, 0.9, 0.7])
-def test_a_training_breaks_its_bounds(oracle: Any, seed: int) -> None:
+def test_training_keeps_its_bounds(oracle: Any, seed: int) -> None:
     x, y = drawn(seed)
     C, epsilon = 200.0, 0.05
     exact = MultilabelProblem(4, 3)
@@ -151,7 +151,7 @@ def test_a_training_breaks_its_bounds(oracle: Any, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_risk_of_an_approximate_predictor_exceeds_its_bound(seed: int) -> None:
+def test_the_risk_of_an_approximate_predictor_stays_within_its_bound(seed: int) -> None:
     """Theorem 10, with predictions that are as bad as rho allows."""
     x, y = drawn(seed, rows=10)
     problem, rng = MultilabelProblem(4, 3), np.random.default_rng(seed)
@@ -171,7 +171,7 @@ def test_the_risk_of_an_approximate_predictor_exceeds_its_bound(seed: int) -> No
             assert risk <= bound + 1e-9
 
 
-def test_bad_rows_are_taken() -> None:
+def test_bad_rows_are_refused() -> None:
     x, y = drawn(0)
     problem = MultilabelProblem(4, 3)
     w = np.zeros(problem.dimension)

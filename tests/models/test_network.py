@@ -56,43 +56,43 @@ def only(table: Table, want: str, n: int) -> Table:
 # Refusals
 
 
-def test_unlabelled_records_are_trained_on(table: Table) -> None:
+def test_unlabelled_records_are_refused(table: Table) -> None:
     label = table.label.copy()
     label[[3, 5]] = 0
     with pytest.raises(InputError, match=r"flows\.csv: 2 of 3000 records have no label \(column label\): label them"):
         train_network(replace(table, label=label), data="flows.csv")
 
 
-def test_training_goes_without_normal_records(table: Table) -> None:
+def test_training_without_normal_records_is_refused(table: Table) -> None:
     with pytest.raises(InputError, match=r"flows\.csv: no record is normal: normal is the label for it"):
         train_network(only(table, "attack", 100), data="flows.csv")
 
 
-def test_every_normal_record_is_held_out(table: Table) -> None:
+def test_holding_out_every_normal_record_is_refused(table: Table) -> None:
     few = table[np.sort(np.concatenate([np.flatnonzero(table.label_names() == "normal")[:2], np.arange(0, 0)]))]
     few = labelled(few, ["normal", "port_scan"])
     with pytest.raises(InputError, match=r"no normal record is left to learn from, lower holdout \(0\.9\)"):
         train_network(few, TrainParams(false_alarm_rate=0.5, holdout=0.9, reference_size=2), seed=3)
 
 
-def test_a_reference_set_smaller_than_the_classes_is_drawn(table: Table) -> None:
+def test_a_reference_set_smaller_than_the_classes_is_refused(table: Table) -> None:
     classes = len(set(table.label_names().tolist()))
     with pytest.raises(InputError, match=f"reference set of 3 cannot hold one record of each of {classes} classes"):
         train_network(table, TrainParams(reference_size=3, epochs=1))
 
 
-def test_a_rate_is_promised_on_too_few_records(table: Table) -> None:
+def test_a_rate_needs_enough_records(table: Table) -> None:
     with pytest.raises(InputError, match="needs at least 9999 held-out normal records, there are "):
         train_network(table, TrainParams(false_alarm_rate=0.0001, epochs=1))
 
 
-def test_constant_records_are_trained_on(table: Table) -> None:
+def test_constant_records_are_refused(table: Table) -> None:
     schema = parse_schema('name = "one"\nattribute = [{name = "x"}, {name = "y", role = "label"}]')
     with pytest.raises(InputError, match="every attribute is constant"):
         train_network(Table.from_columns(schema, {"x": [1.0] * 9, "y": ["normal"] * 9}))
 
 
-def test_a_model_with_a_wide_vocabulary_cannot_be_loaded_again() -> None:
+def test_a_model_with_a_wide_vocabulary_can_be_loaded_again() -> None:
     schema = parse_schema('name = "s"\nattribute = [{name = "x", kind = "symbolic"}, {name = "y", role = "label"}]')
     n = 3000
     wide = Table.from_columns(schema, {"x": [f"v{i}" for i in range(n)], "y": ["normal", "bad"] * (n // 2)})
@@ -101,7 +101,7 @@ def test_a_model_with_a_wide_vocabulary_cannot_be_loaded_again() -> None:
 
 
 @pytest.mark.parametrize("epoch", ["yesterday", "1e9", "9" * 30, "²"])
-def test_a_bad_source_date_gives_a_traceback(table: Table, monkeypatch: pytest.MonkeyPatch, epoch: str) -> None:
+def test_a_bad_source_date_is_refused(table: Table, monkeypatch: pytest.MonkeyPatch, epoch: str) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
     with pytest.raises(InputError, match="SOURCE_DATE_EPOCH"):
         train_network(table[:500], TrainParams(epochs=1, reference_size=40))
@@ -119,19 +119,19 @@ def test_a_bad_source_date_gives_a_traceback(table: Table, monkeypatch: pytest.M
         TrainParams(learner="unlearned"),
     ],
 )
-def test_the_same_seed_gives_another_model(table: Table, params: TrainParams) -> None:
+def test_the_same_seed_gives_the_same_model(table: Table, params: TrainParams) -> None:
     first, second = (train_network(table, params, seed=7).to_bytes() for _ in range(2))
     assert first == second
     assert train_network(table, params, seed=8).to_bytes() != first
 
 
-def test_the_creation_time_is_not_the_one_told(model: Model) -> None:
+def test_the_creation_time_is_the_one_given(model: Model) -> None:
     assert train_network(
         simulate(600, seed=1).table(), TrainParams(epochs=1, reference_size=40)
     ).provenance.created == ("2023-11-14T22:13:20+00:00")
 
 
-def test_the_reader_and_the_table_give_different_models(table: Table, tmp_path: Any) -> None:
+def test_the_reader_and_the_table_give_the_same_model(table: Table, tmp_path: Any) -> None:
     from netclust.datasets.records import read_table
 
     simulate(3000, seed=1).write(tmp_path / "day.txt")
@@ -139,7 +139,7 @@ def test_the_reader_and_the_table_give_different_models(table: Table, tmp_path: 
     assert train_network(read, seed=3).fingerprint == train_network(table, seed=3).fingerprint
 
 
-def test_progress_changes_the_result(table: Table, model: Model) -> None:
+def test_progress_does_not_change_the_result(table: Table, model: Model) -> None:
     ticks: list[tuple[int, int]] = []
     epochs: list[Any] = []
     watched = train_network(
@@ -154,19 +154,19 @@ def test_progress_changes_the_result(table: Table, model: Model) -> None:
 # What is learned
 
 
-def test_the_transform_of_the_parameters_is_ignored(table: Table) -> None:
+def test_the_transform_of_the_parameters_is_used(table: Table) -> None:
     model = train_network(table, TrainParams(transform="none", epochs=1))
     assert {a.transform for a in model.encoding.schema.numeric} == {"none"}
     assert table.schema.numeric[0].transform == "log1p"  # and the caller's table is not changed
 
 
-def test_provenance_leaves_out_where_a_model_comes_from(table: Table) -> None:
+def test_provenance_says_where_a_model_comes_from(table: Table) -> None:
     p = train_network(table, TrainParams(epochs=1), seed=4, data="day.txt", sha256="ab").provenance
     assert (p.seed, p.data, p.sha256, p.records, p.params["epochs"]) == (4, "day.txt", "ab", 3000, 1)
     assert p.netclust
 
 
-def test_the_unlearned_control_learns(table: Table, later: Table) -> None:
+def test_the_unlearned_control_does_not_learn(table: Table, later: Table) -> None:
     control = train_network(table, TrainParams(learner="unlearned"), seed=0)
     assert not control.rooted
     assert set(np.unique(control.w)) == {0.0, 1.0}
@@ -185,7 +185,7 @@ def test_the_unlearned_control_learns(table: Table, later: Table) -> None:
         assert score[-2 - verdicts.parent[i]] == pytest.approx(score.max(), rel=1e-5)
 
 
-def test_training_is_worse_than_chance(model: Model, later: Table) -> None:
+def test_training_is_better_than_chance(model: Model, later: Table) -> None:
     metrics = evaluate_network(model, [later], linker_config("stream", "predicted", 100, 100)).metrics()
     assert metrics["auc"] > 0.6  # chance is 0.5, give or take 0.013
     assert metrics["unseen_records"] > 0
@@ -194,7 +194,7 @@ def test_training_is_worse_than_chance(model: Model, later: Table) -> None:
 # Calibration
 
 
-def test_held_out_records_are_seen_in_training(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_held_out_records_are_not_seen_in_training(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Batch] = []
     held_out: list[Batch] = []
 
@@ -227,14 +227,14 @@ def test_held_out_records_are_seen_in_training(table: Table, monkeypatch: pytest
     assert model.encoding.vocabularies == fitted.vocabularies
 
 
-def test_without_calibration_records_are_held_out(table: Table, model: Model) -> None:
+def test_without_calibration_no_records_are_held_out(table: Table, model: Model) -> None:
     assert model.calibration is None
     assert train_network(table, TrainParams(holdout=0.5), seed=0).fingerprint == model.fingerprint
 
 
 @pytest.mark.parametrize("rate", [0.02, 0.05, 0.2])
 @pytest.mark.parametrize("learner", ["lsp", "unlearned"])
-def test_calibration_raises_more_false_alarms_than_asked_for(rate: float, learner: Any) -> None:
+def test_calibration_keeps_the_false_alarms_asked_for(rate: float, learner: Any) -> None:
     # Exchangeable records: held-out and new ones are drawn from one day, in random order.
     day = simulate(5000, seed=4, attacks=(), attack_share=0.0).table()
     attacks = only(simulate(3000, seed=4).table(), "attack", 300)
@@ -259,7 +259,7 @@ def test_calibration_raises_more_false_alarms_than_asked_for(rate: float, learne
     assert rate - slack - 1 / calibration.records <= alarms <= rate + slack
 
 
-def test_the_root_that_was_calibrated_is_not_the_one_linked_to(table: Table, later: Table) -> None:
+def test_the_calibrated_root_is_the_one_linked_to(table: Table, later: Table) -> None:
     model = train_network(table, TrainParams(false_alarm_rate=0.05), seed=2)
     assert model.calibration is not None
     batch = model.encoding.encode(later)
@@ -270,7 +270,7 @@ def test_the_root_that_was_calibrated_is_not_the_one_linked_to(table: Table, lat
     assert to_root.any()
 
 
-def test_another_draw_changes_the_weights(table: Table, model: Model) -> None:
+def test_another_draw_keeps_the_weights(table: Table, model: Model) -> None:
     batch = model.encoding.encode(table)
     other = with_reference(model, batch, 50, seed=3)
     assert len(other.reference) == 50
@@ -281,7 +281,7 @@ def test_another_draw_changes_the_weights(table: Table, model: Model) -> None:
 # Evaluation
 
 
-def test_unlabelled_test_records_are_counted(model: Model, later: Table) -> None:
+def test_unlabelled_test_records_are_refused(model: Model, later: Table) -> None:
     label = later.label.copy()
     label[17] = 0
     with pytest.raises(InputError, match=r"today\.csv: record 18 has no label"):
@@ -292,7 +292,7 @@ def test_unlabelled_test_records_are_counted(model: Model, later: Table) -> None
 
 @pytest.mark.parametrize("protocol", ["thesis", "stream"])
 @pytest.mark.parametrize("feedback", ["none", "predicted", "gold"])
-def test_the_numbers_depend_on_the_batches(model: Model, later: Table, protocol: Any, feedback: Any) -> None:
+def test_the_numbers_do_not_depend_on_the_batches(model: Model, later: Table, protocol: Any, feedback: Any) -> None:
     config = linker_config(protocol, feedback, 50, 100)
     whole = evaluate_network(model, [later], config).metrics()
     parts = evaluate_network(model, [later[:1], later[1:1000], later[1000:]], config).metrics()
@@ -301,7 +301,7 @@ def test_the_numbers_depend_on_the_batches(model: Model, later: Table, protocol:
     assert whole == parts
 
 
-def test_the_metrics_lack_a_key(model: Model, later: Table) -> None:
+def test_the_metrics_have_every_key(model: Model, later: Table) -> None:
     metrics = evaluate_network(model, [later], linker_config("stream", "none", 100, 100)).metrics()
     fractions = ["accuracy", "precision", "detection_rate", "false_positive_rate", "f1", "auc", "average_precision",
                  "unseen_detection_rate"]  # fmt: skip
@@ -313,7 +313,7 @@ def test_the_metrics_lack_a_key(model: Model, later: Table) -> None:
     assert metrics["unseen_records"] == sum(metrics["per_class"][name]["records"] for name in held_back)
 
 
-def test_categories_are_miscounted(model: Model, later: Table) -> None:
+def test_categories_are_counted(model: Model, later: Table) -> None:
     names = ["neptune" if i % 5 == 0 else "xterm" if i % 7 == 0 else "normal" for i in range(len(later))]
     metrics = evaluate_network(model, [labelled(later, names)], linker_config("stream", "none", 0, 0)).metrics()
     assert metrics["per_category_records"]["dos"] == names.count("neptune")
@@ -323,7 +323,7 @@ def test_categories_are_miscounted(model: Model, later: Table) -> None:
     assert metrics["unseen_records"] == len(names) - names.count("normal")
 
 
-def test_a_stream_of_one_class_divides_by_zero(model: Model, later: Table) -> None:
+def test_a_stream_of_one_class_has_no_rates(model: Model, later: Table) -> None:
     metrics = evaluate_network(model, [only(later, "normal", 200)], linker_config("thesis", "gold", 10, 10)).metrics()
     assert metrics["detection_rate"] is None
     assert metrics["auc"] is None
@@ -331,7 +331,7 @@ def test_a_stream_of_one_class_divides_by_zero(model: Model, later: Table) -> No
     assert metrics["unseen_detection_rate"] is None
 
 
-def test_a_protocol_means_something_else() -> None:
+def test_protocols_mean_what_they_say() -> None:
     thesis = linker_config("thesis", "gold", 30, 20)
     assert (thesis.gap, thesis.label_delay, thesis.referent_window, thesis.whole) == (30, 30, 20, True)
     stream = linker_config("stream", "gold", 30, 20, 60.0)

@@ -59,7 +59,7 @@ def plain_kind(label, j, parent, root_right):
 
 
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=30), st.integers(1, 6), st.randoms(use_true_random=False))
-def test_a_link_is_of_another_kind(classes, window, random):
+def test_links_are_of_their_kind(classes, window, random):
     label = np.array(classes, np.int32)
     for absent in ("window", "global"):
         right = root_is_right(label, window, absent)
@@ -74,7 +74,7 @@ def test_a_link_is_of_another_kind(classes, window, random):
 
 
 @pytest.mark.parametrize("absent", ["window", "global"])
-def test_blocks_count_something_else_than_the_links_of_the_run(absent):
+def test_blocks_count_the_links_of_the_run(absent):
     batch, outputs = stream(230), []
     rule = StreamRule(training_window=5, epochs=2, absent=absent)
     train_stream(batch, WIDTHS, rule, is_normal=IS_NORMAL, on_outputs=outputs.append)
@@ -98,7 +98,7 @@ def test_blocks_count_something_else_than_the_links_of_the_run(absent):
     np.testing.assert_allclose(blocks.rates.sum(axis=1), 100 * blocks.wrong.sum(1) / (blocks.attacks + blocks.normals))
 
 
-def test_a_regular_or_bursty_stream_gives_blocks_without_attacks():
+def test_every_block_has_attacks_and_normals():
     rare = np.zeros(5000, np.int32)
     rare[2000:2060] = 1
     for label in (np.tile([0, 1], 2500), np.repeat([0, 1], 2500), rare):
@@ -110,7 +110,7 @@ def test_a_regular_or_bursty_stream_gives_blocks_without_attacks():
 
 @settings(max_examples=50)
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50), st.integers(0, 50), st.floats(0.01, 100))
-def test_f_beta_is_not_the_f_beta_of_the_decisions(tp, fp, fn, tn, beta):
+def test_f_beta_is_that_of_the_decisions(tp, fp, fn, tn, beta):
     found = float(Measure(beta=beta).value(fp, fn, tp + fn, fp + tn))
     if tp == 0:
         assert found == (100.0 if fp == fn == 0 else 0.0)
@@ -122,7 +122,7 @@ def test_f_beta_is_not_the_f_beta_of_the_decisions(tp, fp, fn, tn, beta):
     assert float(Measure().value(fp, fn, tp + fn, fp + tn)) == pytest.approx(100 * decision_metrics(above, truth).f1)
 
 
-def test_false_alarms_within_the_budget_cost_something_and_those_beyond_nothing():
+def test_only_false_alarms_beyond_the_budget_cost():
     values = [float(BUDGET.value(false, 20, 100, 200)) for false in (0, 10, 11, 20)]
     assert values == pytest.approx([80, 80, 70, -20])
     assert float(BUDGET.value(0, 0, 0, 0)) == 100
@@ -139,7 +139,7 @@ def some_blocks(rates, n=400, size=1000, seed=0):
 
 
 @pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
-def test_prices_of_a_good_detector_are_not_those_of_calculus(beta):
+def test_prices_of_a_good_detector_are_those_of_calculus(beta):
     """With few errors F-beta falls by 1 / p (1 + b^2) a false alarm, b^2 times as much a miss; names do not count."""
     learned = fit_prices(some_blocks([0.004, 0.003, 0.005, 0.01, 0.005, 0.0]), Measure(beta=beta))
     false, miss = 1 / (0.5 * (1 + beta**2)), beta**2 / (0.5 * (1 + beta**2))
@@ -150,7 +150,7 @@ def test_prices_of_a_good_detector_are_not_those_of_calculus(beta):
     assert learned.loss.bias == pytest.approx(100, abs=0.2)
 
 
-def test_a_wrong_link_is_free_or_the_unit_is_not_that_of_delta_f():
+def test_every_wrong_link_has_a_price_in_the_unit_of_delta_f():
     blocks = some_blocks([0.02, 0.01, 0.03, 0.01, 0.02, 0.005])
     for r in (0.0, 1.0):
         learned = fit_prices(blocks, Measure(beta=0.5), r)
@@ -162,7 +162,7 @@ def test_a_wrong_link_is_free_or_the_unit_is_not_that_of_delta_f():
     assert (learned.mse, learned.scc) == (mse, scc)
 
 
-def test_two_roots_make_a_price_of_their_own():
+def test_two_roots_share_one_price():
     blocks = some_blocks([0.02, 0.0, 0.03, 0.01, 0.0, 0.0])
     blocks.wrong[7, 1] = 2
     prices = fit_prices(blocks, BUDGET).prices
@@ -170,14 +170,14 @@ def test_two_roots_make_a_price_of_their_own():
     assert prices.known_root == prices.wrong_attack == prices.wrong_normal
 
 
-def test_the_budget_does_not_say_what_false_alarms_cost():
+def test_the_budget_decides_what_false_alarms_cost():
     within = fit_prices(some_blocks([0.005, 0.0, 0.02, 0.01, 0.0, 0.0]), BUDGET).prices
     beyond = fit_prices(some_blocks([0.05, 0.0, 0.02, 0.01, 0.0, 0.0]), BUDGET).prices
     assert within.false_alarm < 0.1 * within.miss
     assert beyond.false_alarm > 5 * beyond.miss
 
 
-def test_a_measure_that_nothing_moves_gives_a_loss():
+def test_a_measure_that_nothing_moves_is_refused():
     with pytest.raises(InputError, match='use loss = "edge"'):
         fit_prices(some_blocks([0.0] * 6), Measure())
     with pytest.raises(InputError, match='use loss = "edge"'):
@@ -187,7 +187,7 @@ def test_a_measure_that_nothing_moves_gives_a_loss():
 # What it changes
 
 
-def test_prices_of_delta_f_train_other_weights_than_delta_f():
+def test_prices_of_delta_f_train_the_weights_of_delta_f():
     batch = stream(600)
     for update in ("lsp", "lspa"):
         rule = StreamRule(update=update, epochs=2, r=0.3, C=0.7, training_window=30)
@@ -201,10 +201,10 @@ def test_prices_of_delta_f_train_other_weights_than_delta_f():
 
 def decided(batch, weights, window=100):
     """False-alarm and detection rates of best links, root included, to the records before."""
-    from netclust.models.network_problem import NetworkProblem, stretches
+    from netclust.models.network_problem import NetworkProblem, cut_slices
     from netclust.similarity import WeightLayout
 
-    (x, y), *_ = stretches(batch, length=len(batch))
+    (x, y), *_ = cut_slices(batch, length=len(batch))
     parents = NetworkProblem(WeightLayout(2, WIDTHS, 1), window).predict(x, weights).parents
     alarm = (parents < 0) | ~IS_NORMAL[y.label[np.maximum(parents, 0)]]
     normal = IS_NORMAL[y.label]
@@ -212,7 +212,7 @@ def decided(batch, weights, window=100):
 
 
 @pytest.mark.parametrize("C", [3.0, 10.0])
-def test_false_alarms_that_cost_most_are_not_fewer(C):
+def test_false_alarms_that_cost_most_are_fewer(C):
     rule = StreamRule(epochs=3, C=C)
     train, later = stream(seed=1), stream(2000, seed=2)
     measures = {"edge": None, "budget": Measure(name="budget", budget=0.02), "detection": Measure(beta=3.0)}
@@ -225,7 +225,7 @@ def test_false_alarms_that_cost_most_are_not_fewer(C):
     assert rates["detection"][1] > rates["edge"][1] > rates["budget"][1]
 
 
-def test_the_same_stream_gives_other_prices():
+def test_the_same_stream_gives_the_same_prices():
     first, second = (learn_prices(stream(), WIDTHS, StreamRule(epochs=2), IS_NORMAL, BUDGET) for _ in range(2))
     assert first.prices == second.prices
     assert first.to_json() == second.to_json()
@@ -234,7 +234,7 @@ def test_the_same_stream_gives_other_prices():
     assert again.prices == first.prices
 
 
-def test_a_model_forgets_its_learned_loss_or_was_trained_without(tmp_path):
+def test_a_model_remembers_its_learned_loss(tmp_path):
     table = simulate(2000, seed=1).table()
     params = TrainParams(epochs=2, C=3.0, loss="learned", measure="budget", alarm_budget=0.02, reference_size=60)
     done = []
@@ -253,7 +253,7 @@ def test_a_model_forgets_its_learned_loss_or_was_trained_without(tmp_path):
     assert "learned_loss" not in train_network(table, TrainParams(epochs=1)).provenance.params
 
 
-def test_the_command_does_not_say_what_was_learned(run, tmp_path):
+def test_the_command_says_what_was_learned(run, tmp_path):
     (tmp_path / "params.toml").write_text('loss = "learned"\nbeta = 0.5\nepochs = 1\nreference_size = 60\n')
     simulate(2000, seed=1).write(tmp_path / "past.txt")
     args = ("train", "network", tmp_path / "past.txt", "--params", tmp_path / "params.toml", "-o", tmp_path / "m")
@@ -266,12 +266,12 @@ def test_the_command_does_not_say_what_was_learned(run, tmp_path):
 
 
 @pytest.mark.parametrize("learner", ["margin", "unlearned"])
-def test_a_learner_without_a_loss_takes_one(learner):
+def test_learners_without_a_loss_refuse_one(learner):
     with pytest.raises(InputError, match=f"loss learned is for learners lsp and lspa, not {learner}"):
         TrainParams(learner=learner, loss="learned")
 
 
-def test_nonsense_is_taken():
+def test_nonsense_is_refused():
     for price in (0.0, -1.0, np.nan, np.inf):
         with pytest.raises(InputError, match="price of miss"):
             ArcPrices(false_alarm=1, false_root=1, miss=price, wrong_attack=1, known_root=1)
@@ -283,7 +283,7 @@ def test_nonsense_is_taken():
         Measure(budget=1.0)
 
 
-def test_the_python_of_the_guide_does_not_run(capsys):
+def test_the_python_of_the_guide_runs(capsys):
     section = (ROOT / "docs" / "learners.md").read_text().split("## A loss learned from the metric: network")[1]
     code = re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0]
     exec(compile(code, "learners.md", "exec"), {})  # noqa: S102 (our own file)

@@ -37,7 +37,7 @@ def files(data_folder: Path) -> tuple[Table, Table]:
 
 
 @pytest.mark.parametrize(("params", "reference_only", "gold"), ROWS if LONG else ROWS[:3])
-def test_a_replicated_row_leaves_its_spread(files, params, reference_only, gold) -> None:
+def test_replicated_rows_stay_within_their_spread(files, params, reference_only, gold) -> None:
     train, test = files
     model = train_network(train, TrainParams(transform="none", **params))
     stream = model.encoding.encode(train)

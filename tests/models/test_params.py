@@ -23,7 +23,7 @@ def toml(values: dict[str, object]) -> str:
     return "".join(f"{name} = {value}\n" for name, value in written.items())
 
 
-def test_a_preset_does_not_load() -> None:
+def test_every_preset_loads() -> None:
     for name in PRESETS:
         assert isinstance(load_params(name), TrainParams)
     thesis = load_params("thesis")
@@ -31,11 +31,11 @@ def test_a_preset_does_not_load() -> None:
     assert thesis.false_alarm_rate is None
 
 
-def test_an_empty_file_is_not_the_defaults() -> None:
+def test_an_empty_file_is_the_defaults() -> None:
     assert parse_params("") == TrainParams()
 
 
-def test_written_parameters_read_otherwise() -> None:
+def test_written_parameters_are_read_back() -> None:
     chosen = TrainParams(learner="lspa", cap=0.5, C=2, sign=1, root="attributes", false_alarm_rate=0.01, weights="last")
     assert parse_params(toml(msgspec.to_builtins(chosen))) == chosen
 
@@ -52,7 +52,7 @@ def test_written_parameters_read_otherwise() -> None:
         "alarm_budget = 0", "alarm_budget = 1.0",
     ],
 )  # fmt: skip
-def test_a_value_that_cannot_work_is_taken(text: str) -> None:
+def test_values_that_cannot_work_are_refused(text: str) -> None:
     name = text.split(" ")[0]
     with pytest.raises(InputError, match=name) as caught:
         parse_params(text, "my.toml")
@@ -60,7 +60,7 @@ def test_a_value_that_cannot_work_is_taken(text: str) -> None:
     assert "Known parameters: learner, " in str(caught.value)
 
 
-def test_a_bad_value_gets_in_without_a_file() -> None:
+def test_bad_values_are_refused_without_a_file_too() -> None:
     with pytest.raises(InputError, match="epochs must be 1 to 10,000"):
         TrainParams(epochs=0)
     assert TrainParams(holdout=0.9, false_alarm_rate=0.999, cap=1e-9).cap == 1e-9
@@ -69,25 +69,25 @@ def test_a_bad_value_gets_in_without_a_file() -> None:
 @pytest.mark.parametrize(
     "text", ["epoch = 3", "[learner]", "epochs = ", "= 3", "epochs = 1\nepochs = 2", "\0", "r = 1979-99-99"]
 )
-def test_a_misspelt_file_is_taken(text: str) -> None:
+def test_misspelt_files_are_refused(text: str) -> None:
     with pytest.raises(InputError, match=r"my\.toml: .*Known parameters"):
         parse_params(text, "my.toml")
 
 
 @pytest.mark.parametrize("data", [b"\xff\xfee\0", b"epochs = 1 # caf\xe9"])
-def test_another_character_set_gives_a_traceback(data: bytes) -> None:
+def test_another_character_set_is_refused(data: bytes) -> None:
     with pytest.raises(InputError, match="utf-8"):
         parse_params(data, "my.toml")
 
 
-def test_deep_nesting_gives_a_traceback() -> None:
+def test_deep_nesting_is_refused() -> None:
     with pytest.raises(InputError, match="recursion"):
         parse_params("C = " + "[" * 100_000)
 
 
 @FUZZ
 @given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
-def test_any_bytes_give_a_traceback(data: bytes) -> None:
+def test_any_bytes_are_parameters_or_refused(data: bytes) -> None:
     try:
         parse_params(data)
     except InputError:
@@ -96,7 +96,7 @@ def test_any_bytes_give_a_traceback(data: bytes) -> None:
 
 @FUZZ
 @given(st.dictionaries(st.sampled_from(NAMES), st.integers(-3, 3) | st.floats() | st.text(max_size=5), max_size=3))
-def test_any_value_gives_a_traceback(values: dict[str, object]) -> None:
+def test_any_value_is_taken_or_refused(values: dict[str, object]) -> None:
     try:
         params = parse_params(toml(values))
     except InputError:
@@ -104,7 +104,7 @@ def test_any_value_gives_a_traceback(values: dict[str, object]) -> None:
     assert params.rule.epochs == params.epochs
 
 
-def test_a_file_that_cannot_be_read_gives_a_traceback(tmp_path: Path) -> None:
+def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.toml: No such file or directory\. Presets: thesis"):
         load_params(tmp_path / "none.toml")
     with pytest.raises(InputError, match="Is a directory"):
@@ -120,7 +120,7 @@ def test_a_file_that_cannot_be_read_gives_a_traceback(tmp_path: Path) -> None:
     assert load_params(str(fine)).epochs == 2
 
 
-def test_the_learner_is_told_something_else() -> None:
+def test_the_learner_gets_the_parameters() -> None:
     params = TrainParams(learner="lspa", training_window=7, epochs=3, C=2.0, r=0.5, cap=0.1, absent="global", sign=1)
     rule = params.rule
     assert (rule.update, rule.training_window, rule.epochs, rule.C, rule.r) == ("lspa", 7, 3, 2.0, 0.5)

@@ -56,7 +56,7 @@ def relabelled(table: Table, rows: slice) -> Table:
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_a_peer_is_no_better_than_chance(name: str, past: Table, today: Table) -> None:
+def test_every_peer_is_better_than_chance(name: str, past: Table, today: Table) -> None:
     today = today[:400]
     pretrain = {"river-arf": 300, "river-hat": 1000}.get(name)
     run = run_peer(name, past, today, delay=DELAY, pretrain=pretrain, false_alarm_rate=0.05)
@@ -72,27 +72,27 @@ def test_a_peer_is_no_better_than_chance(name: str, past: Table, today: Table) -
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_the_same_seed_decides_otherwise(name: str, past: Table, today: Table) -> None:
+def test_the_same_seed_decides_the_same(name: str, past: Table, today: Table) -> None:
     first, again, other = (quick(name, past, today, seed).score for seed in (3, 3, 4))
     assert (first == again).all()
     assert bool(PEERS[name].varies) == (first != other).any()
 
 
-def test_draw_0_is_shuffled(past: Table, today: Table) -> None:
+def test_draw_0_keeps_the_order(past: Table, today: Table) -> None:
     past, today = past[:500], today[:100]
     order = np.random.default_rng(5).permutation(len(past))
     for name in ("perceptron", "river-lr"):
         assert (run_peer(name, past, today, seed=5).score == run_peer(name, past[order], today, seed=0).score).all()
 
 
-def test_more_than_the_last_records_are_learned(past: Table, today: Table) -> None:
+def test_only_the_last_records_are_learned(past: Table, today: Table) -> None:
     assert (
         run_peer("perceptron", past, today, pretrain=500).score == run_peer("perceptron", past[-500:], today).score
     ).all()
 
 
 @pytest.mark.parametrize("rate", [0.02, 0.2])
-def test_half_space_trees_raise_more_false_alarms_than_asked_for(rate: float) -> None:
+def test_half_space_trees_keep_the_false_alarms_asked_for(rate: float) -> None:
     # Exchangeable normal records; the few attacks are only there because training asks for some.
     day = simulate(6000, seed=3, attack_share=0.05).table()
     day = day[np.random.default_rng(0).permutation(len(day))]
@@ -101,7 +101,7 @@ def test_half_space_trees_raise_more_false_alarms_than_asked_for(rate: float) ->
     assert abs(alarms - rate) <= 4 * np.sqrt(rate * (1 - rate) * (1 / 475 + 1 / 950))
 
 
-def test_the_approximated_kernel_leaves_the_exact_one(past: Table, today: Table) -> None:
+def test_the_approximated_kernel_follows_the_exact_one(past: Table, today: Table) -> None:
     past = past[:1000]
     linear = replace(past, schema=past.schema.with_transform("none"))
     encoding = fit_encoding(linear)
@@ -115,13 +115,13 @@ def test_the_approximated_kernel_leaves_the_exact_one(past: Table, today: Table)
 
 
 @pytest.mark.parametrize("name", OFFLINE)
-def test_an_offline_peer_sees_test_labels(name: str, past: Table, today: Table) -> None:
+def test_an_offline_peer_sees_no_test_labels(name: str, past: Table, today: Table) -> None:
     bare = replace(today, label=np.zeros(len(today), np.int32))
     assert (quick(name, past, today).score == quick(name, past, bare).score).all()
 
 
 @pytest.mark.parametrize("name", ONLINE)
-def test_a_label_is_used_before_it_arrives(name: str, past: Table, today: Table) -> None:
+def test_a_label_is_not_used_before_it_arrives(name: str, past: Table, today: Table) -> None:
     base = quick(name, past, today)
     late = quick(name, past, relabelled(today, slice(len(base.score) - DELAY, None)))
     assert (base.score == late.score).all()
@@ -131,7 +131,7 @@ def test_a_label_is_used_before_it_arrives(name: str, past: Table, today: Table)
     assert (base.score != changed.score)[20 + DELAY :].any()
 
 
-def test_a_label_is_used_after_it_arrives(past: Table, today: Table) -> None:
+def test_a_label_is_used_once_it_arrives(past: Table, today: Table) -> None:
     # The first one counts for the very record that the protocol names.
     past, today = past[:500], today[:50]
     base, changed = (run_peer("river-lr", past, t, delay=7).score for t in (today, relabelled(today, slice(0, 1))))
@@ -142,15 +142,13 @@ def test_a_label_is_used_after_it_arrives(past: Table, today: Table) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, peer in PEERS.items() if peer.package])
-def test_a_missing_extra_gives_a_traceback(
-    name: str, past: Table, today: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_extra_is_named(name: str, past: Table, today: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "river" if PEERS[name].package == "river" else "sklearn", None)
     with pytest.raises(InputError, match=r"needs (river|sklearn): pip install 'netclust\[bench\]'"):
         run_peer(name, past, today)
 
 
-def test_a_peer_is_run_on_what_it_cannot_use(past: Table, today: Table) -> None:
+def test_impossible_peers_are_refused(past: Table, today: Table) -> None:
     gap = replace(today, label=np.where(np.arange(len(today)) == 17, 0, today.label).astype(np.int32))
     with pytest.raises(InputError, match=r"no peer is called 'svm'. Known: linear-svm, cubic-svm, "):
         run_peer("svm", past, today)
@@ -204,7 +202,7 @@ def in_order(terms: NDArray[np.float64]) -> float:
 @pytest.mark.parametrize("averaged", [False, True])
 @pytest.mark.parametrize("trained", [0, 150])
 @pytest.mark.parametrize("delay", [1, 10, 1000])
-def test_the_kernel_leaves_its_twin(averaged: bool, trained: int, delay: int) -> None:
+def test_the_kernel_equals_its_twin(averaged: bool, trained: int, delay: int) -> None:
     rng = np.random.default_rng(delay + trained)
     x = np.concatenate([rng.random((300, 4)), rng.integers(0, 2, (300, 5))], axis=1)
     y = rng.choice([-1.0, 1.0], 300)

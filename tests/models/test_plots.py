@@ -42,7 +42,7 @@ def words(path: Path) -> str:
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_a_drawing_depends_on_the_time_or_on_settings_of_the_process(name: str, tmp_path: Path) -> None:
+def test_a_drawing_depends_on_its_data_alone(name: str, tmp_path: Path) -> None:
     DRAWINGS[name](tmp_path / "one.svg")
     with matplotlib.rc_context({"font.size": 30.0, "svg.fonttype": "none", "axes.facecolor": "red"}):
         DRAWINGS[name](tmp_path / "two.svg")
@@ -52,14 +52,14 @@ def test_a_drawing_depends_on_the_time_or_on_settings_of_the_process(name: str, 
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_a_png_is_empty_or_not_of_the_width_of_a_readme(name: str, tmp_path: Path) -> None:
+def test_a_png_has_the_width_of_a_readme(name: str, tmp_path: Path) -> None:
     DRAWINGS[name](tmp_path / "it.PNG")
     pixels = imread(tmp_path / "it.PNG", "png")
     assert pixels.shape[1] == 1600
     assert 0.5 < pixels[..., :3].mean() < 0.99
 
 
-def test_the_legends_say_something_else_than_the_metrics(tmp_path: Path) -> None:
+def test_the_legends_agree_with_the_metrics(tmp_path: Path) -> None:
     plot_roc(CURVES, tmp_path / "roc.svg")
     plot_detection(CURVES, tmp_path / "detection.svg")
     for name, (score, truth) in CURVES.items():
@@ -69,7 +69,7 @@ def test_the_legends_say_something_else_than_the_metrics(tmp_path: Path) -> None
             assert f"{100 * (detection_at(score, truth, rate) or 0):.1f} %" in words(tmp_path / "detection.svg")
 
 
-def test_the_key_hides_a_curve(tmp_path: Path) -> None:
+def test_the_key_hides_no_curve(tmp_path: Path) -> None:
     good, bad = (TRUTH.astype(float), TRUTH), (np.arange(3000.0) % 1000, TRUTH)
     height = {}
     for name, curves in {"good": {"x": good}, "bad": {"x": bad}, "both": {"x": good, "y": bad}}.items():
@@ -78,7 +78,7 @@ def test_the_key_hides_a_curve(tmp_path: Path) -> None:
     assert height["good"] == height["bad"] < height["both"]  # no corner is free: the key gets paper of its own
 
 
-def test_infinite_scores_break_a_picture(tmp_path: Path) -> None:
+def test_infinite_scores_are_drawn_beyond_the_ends(tmp_path: Path) -> None:
     score = SCORE.copy()
     score[:40], score[40:50], score[50] = np.inf, -np.inf, 1e30
     plot_roc({"ours": (score, TRUTH)}, tmp_path / "roc.svg")
@@ -91,25 +91,25 @@ def test_infinite_scores_break_a_picture(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, 0.0, 7.0])
-def test_scores_that_are_all_the_same_have_no_axis(value: float, tmp_path: Path) -> None:
+def test_scores_that_are_all_the_same_have_an_axis(value: float, tmp_path: Path) -> None:
     plot_scores(np.full(3, value), ["a", "a", "b"], tmp_path / "it.svg")
     assert ("infinite" in words(tmp_path / "it.svg")) == bool(np.isinf(value))
 
 
-def test_a_few_far_scores_leave_the_others_no_room() -> None:
+def test_a_few_far_scores_leave_room_for_the_others() -> None:
     edges = _edges([SCORE, np.array([1e30]), np.array([])], 0.0)
     assert -40 < edges[0] < SCORE.min() + 3
     assert SCORE.max() - 3 < edges[-1] < 60
     assert 0.0 in edges
 
 
-def test_a_score_at_the_threshold_is_drawn_above_it(tmp_path: Path) -> None:
+def test_a_score_at_the_threshold_is_not_drawn_above_it(tmp_path: Path) -> None:
     plot_scores(np.array([0.0, 0.0, -1.0]), ["normal"] * 3, tmp_path / "it.svg")
     assert "0.0 %" in words(tmp_path / "it.svg")
     assert "#d55e00" not in (tmp_path / "it.svg").read_text().lower()
 
 
-def test_records_without_a_group_are_drawn(tmp_path: Path) -> None:
+def test_records_without_a_group_are_not_drawn(tmp_path: Path) -> None:
     groups = GROUPS.copy()
     groups[groups == "dos"] = ""
     plot_scores(SCORE, groups, tmp_path / "it.svg")
@@ -120,7 +120,7 @@ def test_records_without_a_group_are_drawn(tmp_path: Path) -> None:
     assert not (tmp_path / "none.svg").exists()
 
 
-def test_one_point_has_no_log_axis(tmp_path: Path) -> None:
+def test_one_point_has_a_log_axis(tmp_path: Path) -> None:
     plot_windows([WindowPoint("alone", 380, 91.25, 0.0)], tmp_path / "it.svg")
     text = words(tmp_path / "it.svg")
     assert "alone" in text
@@ -144,20 +144,20 @@ def test_one_point_has_no_log_axis(tmp_path: Path) -> None:
         (lambda path: plot_roc(CURVES, path / "it.svg"), "cannot be written"),
     ],
 )
-def test_what_cannot_be_drawn_is(draw: Draw, message: str, tmp_path: Path) -> None:
+def test_what_cannot_be_drawn_is_refused(draw: Draw, message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=message):
         draw(tmp_path / "it.svg")
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_matplotlib_is_missing(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_matplotlib_is_named(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(InputError, match=r"pip install 'netclust\[plot\]'"):
         DRAWINGS[name](tmp_path / "it.svg")
 
 
-def test_matplotlib_is_loaded_before_it_is_needed_or_pyplot_at_all(tmp_path: Path) -> None:
+def test_matplotlib_is_loaded_when_needed_and_pyplot_never(tmp_path: Path) -> None:
     code = """
 import sys
 import netclust.models.plots as plots

@@ -52,7 +52,7 @@ def slow_sequences(a: list[int], b: list[int]) -> tuple[int, int]:
     return run, row[-1][-1]
 
 
-def test_word_overlaps_are_not_their_twins() -> None:
+def test_word_overlaps_equal_their_twins() -> None:
     rng = np.random.default_rng(0)
     for _ in range(60):
         a, b = (rng.integers(0, 4, n).tolist() for n in rng.integers(0, 8, 2))
@@ -63,7 +63,7 @@ def test_word_overlaps_are_not_their_twins() -> None:
     assert tiled_words(np.array([1, 2, 3]), np.array([3, 2, 1]), 2) == 0
 
 
-def test_features_of_texts_are_not_finite() -> None:
+def test_features_of_texts_are_finite() -> None:
     X, _ = texts()
     features = AnswerFeatures.fit(X)
     found = features.items("?", ["", "...", "the"])
@@ -74,7 +74,7 @@ def test_features_of_texts_are_not_finite() -> None:
 
 
 @pytest.mark.parametrize("model", ["sr", "jsrc"])
-def test_a_file_ranks_otherwise(tmp_path: Path, model: Any) -> None:
+def test_a_file_ranks_the_same(tmp_path: Path, model: Any) -> None:
     trained = train_ranking(numbers(), RankSettings(model=model, C=1.0, epochs=3))
     trained.save(tmp_path / "m")
     again = RankModel.load(tmp_path / "m")
@@ -86,7 +86,7 @@ def test_a_file_ranks_otherwise(tmp_path: Path, model: Any) -> None:
     assert again.w[0] > abs(again.w[1])
 
 
-def test_a_corrupt_file_is_used(tmp_path: Path) -> None:
+def test_corrupt_files_are_refused(tmp_path: Path) -> None:
     model = train_ranking(numbers(), RankSettings(C=1.0, epochs=1))
     data = model.to_bytes()
     arrays, header = container.unpack(data, KIND, "m")
@@ -104,7 +104,7 @@ def test_a_corrupt_file_is_used(tmp_path: Path) -> None:
         RankModel.from_bytes(data[:-9], "m")
 
 
-def test_text_and_numbers_are_mixed_up() -> None:
+def test_text_and_numbers_are_kept_apart() -> None:
     X, y = texts()
     ranker = StructuralRanker(C=1.0).fit(X, y)
     assert ranker.score(X, y) == 1.0
@@ -114,7 +114,7 @@ def test_text_and_numbers_are_mixed_up() -> None:
         train_ranking(numbers(5)).rank(Queries((Query("q", ("1",), None, None, "who ?", ("she",)),)))
 
 
-def test_choosing_sees_what_is_held_out() -> None:
+def test_choosing_does_not_see_what_is_held_out() -> None:
     examples = [(x, y) for x, y in _examples(numbers(12))]
     chosen = choose_ranking(RankSettings(), examples, grid=(0.1, 10.0), epochs=3, folds=3)
     assert chosen.on == "folds"
@@ -133,7 +133,7 @@ def _examples(queries: Queries) -> list[Any]:
     return examples_of(CandidateFeatures.fit(queries), queries, pairs=True)
 
 
-def test_estimators_are_unlike_others() -> None:
+def test_estimators_behave_like_others() -> None:
     given = numbers()
     X, y = [q.numbers for q in given.queries], [q.labels for q in given.queries]
     for estimator in (StructuralRanker(search="greedy"), JointRanker(C=1.0), StructuralRanker(C="cv", epochs=3)):
@@ -157,12 +157,12 @@ def test_estimators_are_unlike_others() -> None:
         ([("who ?", ["she"])], [[1, 0]], "1 answers, but 2 labels"),
     ],
 )
-def test_bad_arrays_are_taken(X: Any, y: Any, part: str) -> None:
+def test_bad_arrays_are_refused(X: Any, y: Any, part: str) -> None:
     with pytest.raises(InputError, match=part):
         StructuralRanker().fit(X, y)
 
 
-def test_bad_settings_are_taken() -> None:
+def test_bad_settings_are_refused() -> None:
     for changes in ({"C": -1.0}, {"C": float("nan")}, {"epochs": 0}):
         with pytest.raises(InputError):
             RankSettings(**changes)  # type: ignore[arg-type]
@@ -170,7 +170,7 @@ def test_bad_settings_are_taken() -> None:
         StructuralRanker(C="x").fit([np.zeros((2, 1))], [[1, 0]])  # type: ignore[arg-type]
 
 
-def test_the_table_of_wikiqa_is_not_of_its_runs() -> None:
+def test_the_table_of_wikiqa_is_of_its_runs() -> None:
     runs = [
         WikiqaRun("svm", 0, "C 1", [[0, 1], [1]], [[0, 1], [0, 1]]),
         WikiqaRun("sr", 0, "C 1", [[1, 0], [1]], [[1, 0], [0, 1]]),

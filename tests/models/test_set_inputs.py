@@ -29,7 +29,7 @@ def features_of(pairs: Any) -> Any:
         ("gaussian", lambda a, b: np.exp(-((a - b) ** 2))),
     ],
 )
-def test_pairs_have_other_features_than_their_items_say(relation: Any, relate: Any) -> None:
+def test_pairs_have_the_features_of_their_items(relation: Any, relate: Any) -> None:
     scale = X.std(axis=0)
     (pairs,) = SetInput(relation).learn([X]).features([X])
     wanted = [[*relate(X[i] / scale, X[j] / scale), 1.0] for i, j in ((0, 1), (0, 2), (1, 2))]
@@ -38,7 +38,7 @@ def test_pairs_have_other_features_than_their_items_say(relation: Any, relate: A
     assert bare.dimension == 2
 
 
-def test_the_scale_is_of_one_set_or_of_new_ones() -> None:
+def test_the_scale_is_of_all_training_sets() -> None:
     other = np.array([[100.0, 10.0]])
     learned = SetInput().learn([X, other])
     assert learned.scale is not None
@@ -47,13 +47,13 @@ def test_the_scale_is_of_one_set_or_of_new_ones() -> None:
     assert np.allclose(features_of(new)[0, 0], 2000 / learned.scale[0])
 
 
-def test_a_feature_that_never_varies_divides_by_zero() -> None:
+def test_a_feature_that_never_varies_keeps_scale_1() -> None:
     learned = SetInput().learn([np.ones((3, 2))])
     assert learned.scale is not None
     assert learned.scale.tolist() == [1.0, 1.0]
 
 
-def test_a_frame_a_list_or_integers_are_other_sets_than_their_array() -> None:
+def test_frames_lists_and_integers_equal_their_array() -> None:
     for given in (pd.DataFrame(X, columns=["a", "b"]), X.tolist(), X.astype(int), X.astype(np.float32)):
         learned = SetInput().learn([given])
         assert np.allclose(
@@ -61,7 +61,7 @@ def test_a_frame_a_list_or_integers_are_other_sets_than_their_array() -> None:
         )
 
 
-def test_a_square_array_gives_other_pairs_than_its_upper_half() -> None:
+def test_a_square_array_gives_the_pairs_of_its_upper_half() -> None:
     square = np.arange(18.0).reshape(3, 3, 2)
     given = SetInput()
     learned = given.learn([square])
@@ -70,7 +70,7 @@ def test_a_square_array_gives_other_pairs_than_its_upper_half() -> None:
     assert features_of(pairs).tolist() == [[2.0, 3.0], [4.0, 5.0], [10.0, 11.0]]
 
 
-def test_pair_features_are_not_taken_as_they_are() -> None:
+def test_pair_features_are_taken_as_they_are() -> None:
     dense = StoredPairs(3, np.arange(6.0).reshape(3, 2))
     thin = StoredPairs(3, sparse.csr_matrix(np.arange(6.0).reshape(3, 2)))
     computed = ComputedPairs(X[:, :1])
@@ -99,12 +99,12 @@ def test_pair_features_are_not_taken_as_they_are() -> None:
         ([object()], "features that are numbers"),
     ],
 )
-def test_what_is_no_list_of_sets_is_taken(sets: Any, told: str) -> None:
+def test_what_is_no_list_of_sets_is_refused(sets: Any, told: str) -> None:
     with pytest.raises(InputError, match=told):
         SetInput().learn(sets).features(sets)
 
 
-def test_new_sets_with_other_features_are_taken() -> None:
+def test_new_sets_with_other_features_are_refused() -> None:
     learned = SetInput().learn([X])
     with pytest.raises(InputError, match="set 0 has 1 features an item, trained were 2"):
         learned.features([X[:, :1]])
@@ -116,7 +116,7 @@ def test_new_sets_with_other_features_are_taken() -> None:
         learned.features([X[:0]])
 
 
-def test_labels_of_any_kind_are_other_clusters() -> None:
+def test_labels_of_any_kind_become_the_same_clusters() -> None:
     pairs = SetInput().features([X] * 5)
     given = [["b", "a", "b"], np.array([7, 3, 7]), (True, False, True), pd.Series(["x", "y", "x"]), [2.5, 1.5, 2.5]]
     for found in check_labels(pairs, given):
@@ -135,12 +135,12 @@ def test_labels_of_any_kind_are_other_clusters() -> None:
         ([pd.array([pd.NA, 1, 2], dtype="Int64")], "set 0: item 0 has no label"),
     ],
 )
-def test_labels_that_do_not_fit_are_taken(labels: Any, told: str) -> None:
+def test_labels_that_do_not_fit_are_refused(labels: Any, told: str) -> None:
     with pytest.raises(InputError, match=told):
         check_labels(SetInput().features([X]), labels)
 
 
-def test_a_frame_is_cut_otherwise_than_its_sets_say() -> None:
+def test_a_frame_is_cut_by_its_sets() -> None:
     frame = pd.DataFrame({"day": ["t", "m", "t"], "who": ["a", "b", "c"], "size": [3, 4, 5], "age": [1.0, 2.0, 3.0]})
     sets, labels = sets_from_frame(frame, set_column="day", label="who")
     assert [s.tolist() for s in sets] == [[[3.0, 1.0], [5.0, 3.0]], [[4.0, 2.0]]]
@@ -155,7 +155,7 @@ def test_a_frame_is_cut_otherwise_than_its_sets_say() -> None:
         sets_from_frame(frame.assign(day=["t", None, "t"]), set_column="day", label="who")
 
 
-def test_a_frame_with_its_columns_in_another_order_is_another_set() -> None:
+def test_columns_of_a_frame_are_found_by_name() -> None:
     frame = pd.DataFrame({"a": [0.0, 1.0, 4.0], "b": [5.0, 7.0, 1.0]})
     learned = SetInput().learn([frame])
     w = np.array([1.0, -2.0, 0.5])
@@ -166,7 +166,7 @@ def test_a_frame_with_its_columns_in_another_order_is_another_set() -> None:
         learned.features([frame.rename(columns={"b": "z"})])
 
 
-def test_weights_of_pair_features_are_used_for_items() -> None:
+def test_weights_of_pair_features_are_refused_for_items() -> None:
     pairs = StoredPairs(3, np.ones((3, 3)))
     with pytest.raises(InputError, match="trained were pairs' features"):
         SetInput().learn([pairs]).features([X])

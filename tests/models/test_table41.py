@@ -83,7 +83,7 @@ def pairs(results: Results) -> list[Paired]:
 # Rows
 
 
-def test_a_row_is_missing(results: Results) -> None:
+def test_every_row_is_there(results: Results) -> None:
     wanted = {("one", PUBLISHED_METHOD, setting) for setting in LSP}
     wanted |= {("one", name, setting) for name in (NETCLUST, UNLEARNED) for setting in [*LSP, *MORE]}
     wanted |= {("two", PUBLISHED_METHOD, setting) for setting in SHORT[:2]}
@@ -102,7 +102,7 @@ def test_a_row_is_missing(results: Results) -> None:
     assert [(row.test, row.name, row.setting) for row in results.rows(picture=True)] == expected
 
 
-def test_a_row_lacks_a_number(results: Results) -> None:
+def test_every_row_has_all_numbers(results: Results) -> None:
     for row in results.rows():
         assert set(row.mean) == set(row.sd) == METRICS
         assert set(row.mean["detection_at_fpr"]) == {"0.001", "0.01", "0.06"}
@@ -113,7 +113,7 @@ def test_a_row_lacks_a_number(results: Results) -> None:
         assert row.seeds == (2 if row.name in (NETCLUST, UNLEARNED, NEAREST, NEAREST_MANY) else 1)
 
 
-def test_printed_numbers_stand_at_the_wrong_row(results: Results) -> None:
+def test_printed_numbers_stand_at_their_rows(results: Results) -> None:
     printed = {(row.name, row.setting): row.published for row in results.rows() if row.published}
     for setting, numbers in LSP.items():
         found = printed.pop((PUBLISHED_METHOD, setting))
@@ -146,7 +146,7 @@ def test_printed_numbers_stand_at_the_wrong_row(results: Results) -> None:
         ),
     ],
 )
-def test_a_run_is_not_what_its_setting_says(
+def test_a_run_is_what_its_setting_says(
     results: Results, past: Table, method: str, preset: str, key: str, config: LinkerConfig, options: Any
 ) -> None:
     seed = 0 if method in (PUBLISHED_METHOD, PERCEPTRON) else 1
@@ -163,7 +163,7 @@ def test_a_run_is_not_what_its_setting_says(
     assert run.metrics["unseen_detection_rate"] == evaluation.metrics()["unseen_detection_rate"]
 
 
-def test_means_are_of_other_runs(results: Results) -> None:
+def test_means_are_of_their_runs(results: Results) -> None:
     runs = results.entries["one", NETCLUST, "TR"].runs
     assert set(runs) == {(seed, draw) for seed in range(2) for draw in range(2)}
     row = results.row(("one", NETCLUST, "TR"))
@@ -172,7 +172,7 @@ def test_means_are_of_other_runs(results: Results) -> None:
     assert row.sd["accuracy"] == pytest.approx(np.std(values, ddof=1))
 
 
-def test_a_peer_is_another(results: Results, past: Table) -> None:
+def test_a_peer_is_the_one_named(results: Results, past: Table) -> None:
     for test in results.tests:
         for draw, run in [
             (draw, run) for (_, draw), run in results.entries[test.name, PEERS[PEER].label, PEER].runs.items()
@@ -180,7 +180,7 @@ def test_a_peer_is_another(results: Results, past: Table) -> None:
             assert (run.score == run_peer(PEER, past, test.table, seed=draw).score).all()
 
 
-def test_a_peer_runs_too_often_or_learns_too_little(past: Table, tests: list[TestStream], monkeypatch: Any) -> None:
+def test_a_peer_runs_and_learns_as_often_as_planned(past: Table, tests: list[TestStream], monkeypatch: Any) -> None:
     calls: list[tuple[str, int, int, Any]] = []
 
     def decide(name: str, train: Table, test: Table, *, seed: int, delay: int, pretrain: int | None) -> PeerRun:
@@ -206,7 +206,7 @@ def test_a_peer_runs_too_often_or_learns_too_little(past: Table, tests: list[Tes
     assert ("two", PEERS["river-arf"].label) not in rows
 
 
-def test_peers_in_another_process_decide_otherwise(past: Table, tests: list[TestStream]) -> None:
+def test_peers_in_another_process_decide_the_same(past: Table, tests: list[TestStream]) -> None:
     presets = dict.fromkeys(PRESETS, TrainParams(learner="unlearned", reference_size=60))
     here, beside = (
         run_table(past, tests[:1], draws=1, seeds=1, peers=["perceptron"], presets=presets, jobs=jobs).rows()
@@ -218,7 +218,7 @@ def test_peers_in_another_process_decide_otherwise(past: Table, tests: list[Test
 # Pairs
 
 
-def test_the_two_of_a_pair_have_other_referents(results: Results, pairs: list[Paired]) -> None:
+def test_pairs_with_the_unlearned_rule_share_their_referents(results: Results, pairs: list[Paired]) -> None:
     for at, entry in results.entries.items():
         if at[1] != NETCLUST:
             continue
@@ -230,7 +230,7 @@ def test_the_two_of_a_pair_have_other_referents(results: Results, pairs: list[Pa
     assert all(pair.same_referents == (pair.against == UNLEARNED) for pair in pairs)
 
 
-def test_the_nearest_normal_rule_has_other_normal_referents(results: Results, past: Table) -> None:
+def test_the_nearest_normal_rule_has_the_same_normal_referents(results: Results, past: Table) -> None:
     normal = ~anomalies(past)
     ours = results.entries["one", NETCLUST, "none"].runs
     for place, run in results.entries["one", NEAREST, "none"].runs.items():
@@ -242,14 +242,14 @@ def test_the_nearest_normal_rule_has_other_normal_referents(results: Results, pa
 
 
 @pytest.mark.parametrize("name", ["reference", "reference-280", "late"])
-def test_the_presets_of_a_pair_draw_other_referents(name: str) -> None:
+def test_the_presets_of_a_pair_draw_the_same_referents(name: str) -> None:
     learned, unlearned = load_params(name), load_params(f"unlearned-{name}")
     for part in ("transform", "without", "reference_size", "reference_choice", "holdout"):
         assert getattr(learned, part) == getattr(unlearned, part), part
     assert (learned.false_alarm_rate is None) == (unlearned.false_alarm_rate is None)
 
 
-def test_other_referents_go_unnoticed(past: Table, tests: list[TestStream]) -> None:
+def test_other_referents_are_noticed(past: Table, tests: list[TestStream]) -> None:
     presets = {name: TrainParams(learner="unlearned") for name in PRESETS}
     presets["unlearned-late"] = TrainParams(learner="unlearned", reference_choice="balanced")
     pairs = run_table(past, tests[1:], draws=1, seeds=1, presets=presets).paired(resamples=50)
@@ -259,7 +259,7 @@ def test_other_referents_go_unnoticed(past: Table, tests: list[TestStream]) -> N
     assert all(pair.auc is None for pair in pairs)  # one draw
 
 
-def test_what_no_seed_changes_is_trained_twice(past: Table, tests: list[TestStream], monkeypatch: Any) -> None:
+def test_what_no_seed_changes_is_trained_once(past: Table, tests: list[TestStream], monkeypatch: Any) -> None:
     fits: list[tuple[str, int]] = []
 
     def counted(table: Table, params: TrainParams, *, seed: int) -> Any:
@@ -277,7 +277,7 @@ def test_what_no_seed_changes_is_trained_twice(past: Table, tests: list[TestStre
     assert len(results.paired(resamples=50)) == 9 + 2 + 2
 
 
-def test_pairs_say_something_else_than_the_rows(results: Results, pairs: list[Paired]) -> None:
+def test_pairs_agree_with_the_rows(results: Results, pairs: list[Paired]) -> None:
     wanted = [(UNLEARNED, "one", s) for s in [*LSP, *MORE]] + [(UNLEARNED, "two", s) for s in SHORT]
     for rule in (NEAREST, NEAREST_MANY):
         wanted += [(rule, test, setting) for test in ("one", "two") for setting in ("TR", NONE)]
@@ -300,13 +300,13 @@ def test_pairs_say_something_else_than_the_rows(results: Results, pairs: list[Pa
 # The bootstrap
 
 
-def test_identical_runs_differ() -> None:
+def test_identical_runs_have_no_difference() -> None:
     right = np.random.default_rng(0).random((2, 3, 400)) < 0.8
     found = paired_interval(right.astype(np.int8), right.astype(np.int8))
     assert (found.difference, found.low, found.high, found.excludes_zero) == (0, 0, 0, False)
 
 
-def test_the_interval_misses_the_truth_too_often() -> None:
+def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
     # A true difference of 0.05, more in some draws than in others. Of 60 intervals of 95 % 57 would hold it, of 90 %
     # (20 draws are few) 54, give or take 2.3.
     rng = np.random.default_rng(1)
@@ -319,13 +319,13 @@ def test_the_interval_misses_the_truth_too_often() -> None:
     assert held >= 47
 
 
-def test_runs_that_share_a_draw_count_as_independent() -> None:
+def test_runs_that_share_a_draw_are_not_independent() -> None:
     draws = np.random.default_rng(2).normal(size=(1, 10))
     one, many = (paired_interval(np.repeat(draws, seeds, axis=0), np.zeros((seeds, 10))) for seeds in (1, 5))
     assert many.high - many.low == pytest.approx(one.high - one.low, rel=0.1)
 
 
-def test_the_records_are_not_resampled() -> None:
+def test_the_records_are_resampled() -> None:
     n = 400
     first = np.zeros((2, 2, n))
     first[..., : n // 2] = 1  # the same in every run: what varies are the records
@@ -338,7 +338,7 @@ def test_the_records_are_not_resampled() -> None:
 # What cannot work
 
 
-def test_what_cannot_work_is_begun(past: Table, tests: list[TestStream]) -> None:
+def test_what_cannot_work_is_refused_before_the_start(past: Table, tests: list[TestStream]) -> None:
     with pytest.raises(InputError, match="1 draw and 1 seed"):
         run_table(past, tests, draws=0)
     with pytest.raises(InputError, match="needs test records"):
@@ -353,7 +353,7 @@ def test_what_cannot_work_is_begun(past: Table, tests: list[TestStream]) -> None
         run_table(past, [TestStream("holes", table)])
 
 
-def test_an_absent_package_is_found_late(monkeypatch: Any) -> None:
+def test_an_absent_package_is_named_before_the_start(monkeypatch: Any) -> None:
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in ("river", "sklearn") else found(name))
     with pytest.raises(InputError, match=r"needs river and scikit-learn: pip install 'netclust\[bench\]'"):
@@ -365,7 +365,7 @@ def test_an_absent_package_is_found_late(monkeypatch: Any) -> None:
 # Pictures
 
 
-def test_a_picture_is_missing(results: Results, tmp_path: Path) -> None:
+def test_every_picture_is_written(results: Results, tmp_path: Path) -> None:
     written = write_plots(results, tmp_path)
     assert sorted(tmp_path.iterdir()) == sorted(written)
     names = {path.name for path in written}

@@ -79,13 +79,13 @@ class World:
         ("late", (0.9001, 0.1), (0.9, 0.9), False),
     ],
 )
-def test_the_worse_one_is_kept(use: Use, a: tuple[float, float], b: tuple[float, float], better: bool) -> None:
+def test_the_better_one_is_kept(use: Use, a: tuple[float, float], b: tuple[float, float], better: bool) -> None:
     objective = OBJECTIVES[use]
     first, second = ({objective.first: x[0], objective.second: x[1]} for x in (a, b))
     assert objective.better(first, second) is better
 
 
-def test_a_walk_of_ties_goes_downhill() -> None:
+def test_a_walk_of_ties_stays_at_the_best() -> None:
     # Every step loses 0.0015 of AUC and gains detection: only the first one may be taken.
 
     def rule(params: TrainParams) -> dict[str, float]:
@@ -100,7 +100,7 @@ def test_a_walk_of_ties_goes_downhill() -> None:
 # What is tried
 
 
-def test_the_search_misses_what_one_parameter_at_a_time_finds() -> None:
+def test_the_search_finds_what_one_parameter_at_a_time_finds() -> None:
     def rule(params: TrainParams) -> dict[str, float]:
         good = (params.symbol_weight == 0.3) + (params.far == 2.0) + (params.transform == "log1p")
         return {"auc": 0.8 + 0.01 * good, "hidden_balanced_accuracy": 0.9 if params.false_alarm_rate == 0.03 else 0.8}
@@ -118,7 +118,7 @@ def test_the_search_misses_what_one_parameter_at_a_time_finds() -> None:
     assert all(params.false_alarm_rate == SEARCH_RATE for params in world.asked[:-4])
 
 
-def test_a_candidate_is_measured_twice() -> None:
+def test_no_candidate_is_measured_twice() -> None:
     for learner, start in STARTS.items():
         world = World(lambda params: {"auc": 0.5 + len(params_toml(params)) % 17 / 100})
         search = world.search(start)
@@ -128,7 +128,7 @@ def test_a_candidate_is_measured_twice() -> None:
         assert moved - {"start", "false_alarm_rate"} <= set(SPACES[learner])
 
 
-def test_what_is_fixed_is_moved() -> None:
+def test_what_is_fixed_is_not_moved() -> None:
     start = msgspec.structs.replace(UNLEARNED, reference_choice="normal", transform="none")
     world = World(lambda params: {"auc": 0.5 + len(params_toml(params)) % 17 / 100})
     search = world.search(start, fixed=("reference_choice", "transform"))
@@ -139,14 +139,14 @@ def test_what_is_fixed_is_moved() -> None:
         World(lambda params: {}).search(fixed=("epochs",))
 
 
-def test_the_start_keeps_its_own_false_alarm_rate() -> None:
+def test_the_start_takes_the_false_alarm_rate_of_the_search() -> None:
     search = World(lambda params: {}).search(msgspec.structs.replace(UNLEARNED, false_alarm_rate=0.3))
     assert search.start.false_alarm_rate == SEARCH_RATE
     assert search.best is not None
     assert search.best.params.false_alarm_rate == 0.005  # all equal: the first
 
 
-def test_late_labels_are_not_allowed_to_do_without_a_root() -> None:
+def test_late_labels_may_do_without_a_root() -> None:
     late = World(lambda params: {"accuracy": 0.9 if params.false_alarm_rate is None else 0.8}).search(use="late")
     assert late.best is not None
     assert late.best.params.false_alarm_rate is None
@@ -154,7 +154,7 @@ def test_late_labels_are_not_allowed_to_do_without_a_root() -> None:
     assert all(trial.params.false_alarm_rate is not None for trial in reference.trials)
 
 
-def test_attributes_are_left_out_in_another_order() -> None:
+def test_attributes_are_left_out_in_order() -> None:
     noise = {"land", "dst_bytes"}
 
     def rule(params: TrainParams) -> dict[str, float]:
@@ -170,7 +170,7 @@ def test_attributes_are_left_out_in_another_order() -> None:
     assert search.best.params.without == ("land",)
 
 
-def test_a_candidate_that_cannot_be_measured_ends_the_search() -> None:
+def test_the_search_continues_past_a_candidate_that_cannot_be_measured() -> None:
     search = World(lambda params: "too few records" if params.far is not None else {}).search()
     failed = [trial for trial in search.trials if trial.error]
     assert [trial.params.far for trial in failed] == [1.0, 2.0, 4.0]
@@ -183,7 +183,7 @@ def test_a_candidate_that_cannot_be_measured_ends_the_search() -> None:
     assert rates.best.params.false_alarm_rate == 0.01
 
 
-def test_the_budget_is_overrun() -> None:
+def test_the_budget_is_kept() -> None:
     everything = World(lambda params: {})
     whole = everything.search(STARTS["margin"])
     assert not whole.exhausted
@@ -197,7 +197,7 @@ def test_the_budget_is_overrun() -> None:
     assert {trial.step for trial in tiny.trials} == {"start", "false_alarm_rate"}
 
 
-def test_a_space_names_what_cannot_be() -> None:
+def test_every_space_fits_its_learner() -> None:
     for learner, space in SPACES.items():
         for name, values in space.items():
             for value in values:
@@ -205,7 +205,7 @@ def test_a_space_names_what_cannot_be() -> None:
     assert all(start.learner == learner for learner, start in STARTS.items())
 
 
-def test_groups_are_no_attributes() -> None:
+def test_groups_are_attributes() -> None:
     groups = attribute_groups(KDD)
     features = {a.name for a in KDD.features}
     assert groups
@@ -216,7 +216,7 @@ def test_groups_are_no_attributes() -> None:
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("30m", 1800), ("2h", 7200), ("1.5h", 5400), (" 1s ", 1)])
-def test_a_budget_reads_otherwise(text: str, seconds: float) -> None:
+def test_budgets_are_read(text: str, seconds: float) -> None:
     assert parse_budget(text) == seconds
 
 
@@ -224,12 +224,12 @@ def test_a_budget_reads_otherwise(text: str, seconds: float) -> None:
     "text",
     ["", "30", "m", "30 m", "-5m", "0s", "0.0h", "1d", "30min", "1h30m", "nan", "infs", "1e3s", "9999999h", "٣m"],
 )
-def test_a_budget_that_cannot_be_is_taken(text: str) -> None:
+def test_impossible_budgets_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="such as 90s, 30m or 2h"):
         parse_budget(text)
 
 
-def test_written_parameters_read_otherwise() -> None:
+def test_written_parameters_are_read_back() -> None:
     odd = TrainParams(
         learner="margin", far=1e-5, pull=0.0, reach=2.0, steps=200, C=2, without=("a b", 'quo"te', "π\\"), sign=1
     )
@@ -258,7 +258,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("use", ["reference", "late"])
 @pytest.mark.usefixtures("small")
-def test_a_tuned_model_cannot_be_made(use: Use, table: Table) -> None:
+def test_a_tuned_model_can_be_made(use: Use, table: Table) -> None:
     seen: list[Trial] = []
     found = tune(table, UNLEARNED, use=use, budget=60, jobs=1, on_trial=seen.append)
     again = tune(table, UNLEARNED, use=use, budget=60, jobs=1)
@@ -275,7 +275,7 @@ def test_a_tuned_model_cannot_be_made(use: Use, table: Table) -> None:
     assert parse_params(params_toml(found.best.params)) == found.best.params
 
 
-def test_candidates_measured_together_differ_from_those_alone(table: Table) -> None:
+def test_candidates_measured_together_equal_those_alone(table: Table) -> None:
     fold = make_folds(table)[0]
     rates = [msgspec.structs.replace(UNLEARNED, false_alarm_rate=rate) for rate in (0.02, 0.05, None)]
     together = measure_fold(table, fold, "reference", rates)
@@ -284,7 +284,7 @@ def test_candidates_measured_together_differ_from_those_alone(table: Table) -> N
     assert together[0] != together[1]
 
 
-def test_a_measure_asks_for_known_attacks(table: Table) -> None:
+def test_a_measure_needs_no_known_attacks(table: Table) -> None:
     fold = make_folds(table)[0]
     (result,) = measure_fold(table, fold, "reference", [UNLEARNED])
     assert isinstance(result, FoldResult)
@@ -305,7 +305,7 @@ def test_a_measure_asks_for_known_attacks(table: Table) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_an_interruption_loses_the_best(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_keeps_the_best(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop_at(count: int) -> Any:
         def on_trial(trial: Trial) -> None:
             nonlocal count
@@ -327,7 +327,7 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_processes_measure_something_else(table: Table) -> None:
+def test_processes_measure_the_same(table: Table) -> None:
     folds = make_folds(table)[:2]
     params = [msgspec.structs.replace(UNLEARNED, false_alarm_rate=0.05)]
     with measurer(table, folds, "reference", 2) as many, measurer(table, folds, "reference", 1) as one:

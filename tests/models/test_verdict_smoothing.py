@@ -31,13 +31,13 @@ def made_day() -> Any:
     )  # fmt: skip
 
 
-def test_outcomes_are_not_counted_by_hand() -> None:
+def test_outcomes_equal_those_counted_by_hand() -> None:
     found = outcome("x", made_day(), np.array([True, True, False, False, False, False]))
     assert (found.false_alarms, found.missed) == (1, 2)
     assert (found.false_alarm_rate, found.detection, found.mean_detection) == (1 / 3, 1 - 2 / 3, 0.25)
 
 
-def test_a_day_is_another_table() -> None:
+def test_a_day_becomes_its_table() -> None:
     nodes = day_network(made_day()).nodes
     assert len(nodes) == 6
     assert nodes.columns["service"] == ("dns", "dns", "dns", "ssh", "ssh", "ssh")
@@ -47,7 +47,7 @@ def test_a_day_is_another_table() -> None:
     assert "x" not in nodes.columns
 
 
-def test_votes_are_not_of_neighbours() -> None:
+def test_votes_are_of_neighbours() -> None:
     x = NetworkFeatures(np.zeros((4, 1)), Cliques.of_edges([[0, 1], [0, 2], [0, 3]]))
     alarm = np.array([False, True, True, False])
     assert voted(x, alarm, 0.5).tolist() == [True, False, False, False]

@@ -1,4 +1,4 @@
-"""Asker: what it asks, how much, and what an answer reaches."""
+"""ActiveLearner: what it asks, how much, and what an answer reaches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import netclust.asking
-from netclust.asking import Asker, allowance, pair_scores
+from netclust.asking import ActiveLearner, allowance, pair_scores
 from netclust.batch import Batch
 from netclust.datasets.simulate import HELD_BACK, KNOWN, simulate
 from netclust.errors import InputError
@@ -37,33 +37,33 @@ def ask(
     names, table = today
     linker = Linker(model, LinkerConfig.stream(referent_window=N))
     batch = model.encoding.encode(table)  # type: ignore[arg-type]
-    asker = Asker(linker, **{"horizon": N, **options})  # type: ignore[arg-type]
+    active_learner = ActiveLearner(linker, **{"horizon": N, **options})  # type: ignore[arg-type]
     asked, scores, due = [], [], []
     for start in range(0, N, step):
         while due and due[0][0] <= start:
             record = due.pop(0)[1]
-            asker.answer(record, names[int(record.split(":")[1])])
+            active_learner.answer(record, names[int(record.split(":")[1])])
         part = batch[start : start + step]
         verdicts = linker.process(part)
         scores.append(verdicts.score)
-        for record in asker.observe(part, verdicts):
+        for record in active_learner.observe(part, verdicts):
             asked.append(record)
             due.append((start + step + wait, record))
-    assert asker.asked == len(asked)
-    assert asker.waiting == len(due)
+    assert active_learner.asked == len(asked)
+    assert active_learner.waiting == len(due)
     return asked, np.concatenate(scores).tobytes()
 
 
-def test_scores_are_not_those_of_the_linker(model: Model, today: tuple[list[str], object]) -> None:
+def test_scores_are_those_of_the_linker(model: Model, today: tuple[list[str], object]) -> None:
     batch = model.encoding.encode(today[1])[:50]  # type: ignore[arg-type]
-    verdicts = Linker(model, LinkerConfig(referent_window=0)).judge(batch)
+    verdicts = Linker(model, LinkerConfig(referent_window=0)).score_only(batch)
     scores = pair_scores(model, model.reference, batch)
     normal = model.encoding.label_table().is_normal[model.reference.label]
     np.testing.assert_allclose(scores[normal].max(0), verdicts.normal, rtol=1e-5)
     np.testing.assert_allclose(scores[~normal].max(0), verdicts.other, rtol=1e-5)
 
 
-def test_more_is_asked_than_the_budget(model: Model, today: tuple[list[str], object]) -> None:
+def test_no_more_is_asked_than_the_budget(model: Model, today: tuple[list[str], object]) -> None:
     for budget in (0.0, 0.003, 0.02, 0.1):
         asked, _ = ask(model, today, 50, budget=budget)
         assert len(asked) == len(set(asked)) == round(budget * N)
@@ -71,70 +71,68 @@ def test_more_is_asked_than_the_budget(model: Model, today: tuple[list[str], obj
 
 
 @pytest.mark.parametrize("choice", ["worth", "random"])
-def test_batches_change_what_is_asked(model: Model, today: tuple[list[str], object], choice: str) -> None:
+def test_batches_do_not_change_what_is_asked(model: Model, today: tuple[list[str], object], choice: str) -> None:
     whole = ask(model, today, 50, budget=0.02, choice=choice)
     assert ask(model, today, 10, budget=0.02, choice=choice) == whole
     assert ask(model, today, 25, budget=0.02, choice=choice) == whole
 
 
-def test_an_answer_does_not_reach_what_is_alike(model: Model, today: tuple[list[str], object]) -> None:
+def test_an_answer_reaches_what_is_alike(model: Model, today: tuple[list[str], object]) -> None:
     batch = model.encoding.encode(today[1])  # type: ignore[arg-type]
-    row = int(np.flatnonzero(~Linker(model, LinkerConfig(referent_window=0)).judge(batch).anomalous)[0])
+    row = int(np.flatnonzero(~Linker(model, LinkerConfig(referent_window=0)).score_only(batch).anomalous)[0])
     same = Batch(num=batch.num[[row] * 100], code=batch.code[[row] * 100])
     linker = Linker(model, LinkerConfig.stream(referent_window=200))
-    asker = Asker(linker, budget=0.02, horizon=100)
+    active_learner = ActiveLearner(linker, budget=0.02, horizon=100)
     before = linker.process(same[:50])
-    asked = asker.observe(same[:50], before)
+    asked = active_learner.observe(same[:50], before)
     assert len(asked) == 1  # the second would be about the same
-    events = asker.answer(asked[0], "worm")
+    events = active_learner.answer(asked[0], "worm")
     assert sum(event.covered for event in events) == 50
     assert not before.anomalous.any()
     after = linker.process(same[50:])
     assert {linker.labels.name(int(label)) for label in after.label} == {"worm"}
 
 
-def test_a_new_cluster_is_not_labelled_as_a_whole(model: Model, today: tuple[list[str], object]) -> None:
+def test_a_new_cluster_is_labelled_as_a_whole(model: Model, today: tuple[list[str], object]) -> None:
     batch = model.encoding.encode(today[1])  # type: ignore[arg-type]
     linker = Linker(model, LinkerConfig.stream(referent_window=N))
     classes = len(model.encoding.labels)
-    asker = Asker(linker, budget=1.0, horizon=N, every=N, choice="random")
+    active_learner = ActiveLearner(linker, budget=1.0, horizon=N, every=N, choice="random")
     verdicts = linker.process(batch)
-    asker.observe(batch, verdicts)
+    active_learner.observe(batch, verdicts)
     novel, known = (np.flatnonzero(found)[0] for found in (verdicts.cluster >= classes, verdicts.cluster < classes))
-    scopes = [event.scope for event in asker.answer(batch.record_id(int(novel)), "worm")]
+    scopes = [event.scope for event in active_learner.answer(batch.record_id(int(novel)), "worm")]
     assert scopes[:2] == ["cluster", "record"]
     assert "cluster" not in scopes[1:]
-    assert {event.scope for event in asker.answer(batch.record_id(int(known)), "worm")} == {"record"}
+    assert {event.scope for event in active_learner.answer(batch.record_id(int(known)), "worm")} == {"record"}
 
 
-def test_memory_grows_without_bound(
-    model: Model, today: tuple[list[str], object], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_is_bounded(model: Model, today: tuple[list[str], object], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(netclust.asking, "MOST_ANSWERS", 5)
     batch = model.encoding.encode(today[1])  # type: ignore[arg-type]
     linker = Linker(model, LinkerConfig.stream(referent_window=100))
-    asker = Asker(linker, budget=0.05, horizon=N)
-    first, *_, last = asker.observe(batch, linker.process(batch))
-    assert asker.asked == 50
-    assert asker.waiting == 5
-    assert len(asker._memory) == 100
+    active_learner = ActiveLearner(linker, budget=0.05, horizon=N)
+    first, *_, last = active_learner.observe(batch, linker.process(batch))
+    assert active_learner.asked == 50
+    assert active_learner.waiting == 5
+    assert len(active_learner._memory) == 100
     with pytest.raises(InputError, match="too long ago"):
-        asker.answer(first, "normal")
-    asker.answer(last, "normal")
-    assert asker.waiting == 4
+        active_learner.answer(first, "normal")
+    active_learner.answer(last, "normal")
+    assert active_learner.waiting == 4
     with pytest.raises(InputError, match="answered already"):
-        asker.answer(last, "normal")
+        active_learner.answer(last, "normal")
 
 
-def test_nonsense_is_taken(model: Model, today: tuple[list[str], object]) -> None:
+def test_nonsense_is_refused(model: Model, today: tuple[list[str], object]) -> None:
     linker = Linker(model)
     for options in ({"budget": 1.5}, {"budget": -0.1}, {"every": 0}, {"doubt": 0.0}, {"horizon": 0}, {"seed": -1}):
         with pytest.raises(InputError):
-            Asker(linker, **options)  # type: ignore[arg-type]
+            ActiveLearner(linker, **options)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="referent window"):
-        Asker(Linker(model, LinkerConfig(referent_window=0)))
+        ActiveLearner(Linker(model, LinkerConfig(referent_window=0)))
     batch = model.encoding.encode(today[1])  # type: ignore[arg-type]
     with pytest.raises(InputError, match="verdicts"):
-        Asker(linker).observe(batch[:3], linker.process(batch[:2]))
+        ActiveLearner(linker).observe(batch[:3], linker.process(batch[:2]))
     with pytest.raises(InputError, match="not asked"):
-        Asker(linker).answer("0:1", "normal")
+        ActiveLearner(linker).answer("0:1", "normal")

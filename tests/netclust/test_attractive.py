@@ -53,7 +53,7 @@ def best_by_force(network: AttractiveNetwork) -> float:
 
 @given(st.integers(0, 10_000), st.integers(2, 4))
 @settings(max_examples=40, deadline=None)
-def test_two_labels_are_not_the_best(seed, largest) -> None:
+def test_two_labels_are_the_best(seed, largest) -> None:
     """Pairs by the directed gadget, larger cliques by helpers."""
     network = random_network(seed, largest=largest)
     y = best_labels(network)
@@ -78,7 +78,7 @@ def printed_cut(network: AttractiveNetwork, gadget: str) -> float:
     return network.score(np.where(reached[:n], 0, 1))
 
 
-def test_an_undirected_link_is_taken_for_a_directed_one() -> None:
+def test_undirected_links_differ_from_directed_ones() -> None:
     """Of 150 problems the directed and the symmetric gadget are always the best, the undirected one often not."""
     wrong = {"directed": 0, "undirected": 0, "symmetric": 0}
     for seed in range(150):
@@ -97,7 +97,7 @@ def test_an_undirected_link_is_taken_for_a_directed_one() -> None:
 
 @given(st.integers(0, 10_000), st.integers(2, 3))
 @settings(max_examples=25, deadline=None)
-def test_expansion_ends_outside_its_factor(seed, largest) -> None:
+def test_expansion_stays_within_its_factor(seed, largest) -> None:
     """Never below its start, no move gains, and nodes + size * cliques is not below the best."""
     network = random_network(seed, nodes=5, labels=3, largest=largest)
     start = np.random.default_rng(seed).integers(0, 3, 5)
@@ -112,7 +112,7 @@ def test_expansion_ends_outside_its_factor(seed, largest) -> None:
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=25, deadline=None)
-def test_one_move_is_not_the_best_move(seed) -> None:
+def test_one_move_is_the_best_move(seed) -> None:
     network = random_network(seed, nodes=6, labels=3, largest=4)
     y = np.random.default_rng(seed + 1).integers(0, 3, 6)
     k = seed % 3
@@ -120,7 +120,7 @@ def test_one_move_is_not_the_best_move(seed) -> None:
     assert network.score(expand(network, y, k)) == pytest.approx(max(network.score(m) for m in moves), abs=1e-9)
 
 
-def test_expansion_is_rarely_not_the_best() -> None:
+def test_expansion_is_usually_the_best() -> None:
     """Within a factor 2 by theory; on random problems with three labels it is nearly always the best."""
     networks = [random_network(seed, nodes=5, labels=3) for seed in range(40)]
     best = [best_by_force(network) for network in networks]
@@ -130,7 +130,7 @@ def test_expansion_is_rarely_not_the_best() -> None:
 
 @given(st.integers(0, 10_000), st.integers(2, 4))
 @settings(max_examples=25, deadline=None)
-def test_the_relaxation_of_two_labels_has_a_gap(seed, largest) -> None:
+def test_the_relaxation_of_two_labels_has_no_gap(seed, largest) -> None:
     network = random_network(seed, largest=largest)
     relaxed = relax(network)
     assert relaxed.integral
@@ -140,7 +140,7 @@ def test_the_relaxation_of_two_labels_has_a_gap(seed, largest) -> None:
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=15, deadline=None)
-def test_the_relaxation_is_below_a_labelling(seed) -> None:
+def test_the_relaxation_is_an_upper_bound(seed) -> None:
     network = random_network(seed, nodes=5, labels=3, largest=3)
     relaxed = relax(network)
     assert relaxed.value >= best_by_force(network) - 1e-6
@@ -165,7 +165,7 @@ def promised(network: AttractiveNetwork, relaxed: Relaxed) -> float:
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=30, deadline=None)
-def test_rounding_without_chance_misses_its_bound(seed) -> None:
+def test_rounding_without_chance_keeps_its_bound(seed) -> None:
     network, relaxed = halves(seed)
     assert network.score(round_labels(network, relaxed)) >= promised(network, relaxed) - 1e-9
 
@@ -189,7 +189,7 @@ def slow_promise(network: AttractiveNetwork, mu: Any, y: Any) -> float:
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=10, deadline=None)
-def test_rounding_without_chance_differs_from_its_twin(seed) -> None:
+def test_rounding_without_chance_equals_its_twin(seed) -> None:
     network, relaxed = halves(seed)
     mu, y = relaxed.node, np.full(6, -1)
     while (y < 0).any():
@@ -199,7 +199,7 @@ def test_rounding_without_chance_differs_from_its_twin(seed) -> None:
     assert round_labels(network, relaxed).tolist() == y.tolist()
 
 
-def test_rounding_by_chance_misses_its_bound_or_its_shares() -> None:
+def test_rounding_by_chance_keeps_its_bound_and_shares() -> None:
     network, relaxed = halves(3)
     drawn = np.array([round_labels(network, relaxed, seed=seed) for seed in range(1500)])
     assert (drawn[:30] == [round_labels(network, relaxed, seed=seed) for seed in range(30)]).all()
@@ -210,7 +210,7 @@ def test_rounding_by_chance_misses_its_bound_or_its_shares() -> None:
 
 @given(st.integers(0, 10_000), st.sampled_from([2, 3]))
 @settings(max_examples=20, deadline=None)
-def test_the_worst_labelling_is_not_found(seed, labels) -> None:
+def test_the_worst_labelling_is_found(seed, labels) -> None:
     network = random_network(seed, nodes=5, labels=labels)
     y = np.random.default_rng(seed).integers(0, labels, 5)
     harder = with_loss(network, y, 1.5)
@@ -222,7 +222,7 @@ def test_the_worst_labelling_is_not_found(seed, labels) -> None:
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=20, deadline=None)
-def test_kernels_differ_from_their_twins(seed) -> None:
+def test_kernels_equal_their_twins(seed) -> None:
     network = random_network(seed, labels=3, largest=4)
     rng = np.random.default_rng(seed)
     y, cliques = rng.integers(0, 3, 6), network.cliques
@@ -244,14 +244,14 @@ def test_kernels_differ_from_their_twins(seed) -> None:
     assert left == (slow_y < 0).sum()
 
 
-def test_majority_is_not_counted_by_hand() -> None:
+def test_majority_equals_votes_counted_by_hand() -> None:
     cliques = Cliques.of_edges([[0, 1], [0, 2], [0, 3], [3, 4]])
     y = np.array([0, 1, 1, 1, 0])
     assert majority(cliques, y, 2).tolist() == [1, 1, 1, 0, 0]  # 1, 2 and 4 are tied, and keep theirs
     assert majority(cliques, y, 2, own=0.0).tolist() == [1, 0, 0, 0, 1]
 
 
-def test_what_is_no_attractive_network_is_taken() -> None:
+def test_what_is_no_attractive_network_is_refused() -> None:
     node = np.zeros((3, 2))
     for cliques, attraction, word in [
         (Cliques.of_edges([[0, 1]]), [[1.0, -0.5]], "repels"),

@@ -19,7 +19,7 @@ FUZZ = settings(max_examples=3000 if LONG else 200, deadline=None)
 
 @pytest.mark.parametrize(("n", "rate"), [(19, 0.05), (99, 0.01), (100, 0.1), (250, 0.033), (7, 0.5), (3, 0.9)])
 @pytest.mark.parametrize("ties", [False, True])
-def test_more_false_alarms_than_promised_on_average(n: int, rate: float, ties: bool) -> None:
+def test_false_alarms_are_as_promised_on_average(n: int, rate: float, ties: bool) -> None:
     rng = np.random.default_rng(5)
     draws = 20_000 if LONG else 2_000
     alarms = 0
@@ -36,7 +36,7 @@ def test_more_false_alarms_than_promised_on_average(n: int, rate: float, ties: b
 
 @FUZZ
 @given(st.lists(st.integers(-3, 3) | st.floats(-1e6, 1e6, width=32), min_size=1, max_size=200), st.floats(0.001, 0.999))
-def test_the_held_out_records_themselves_raise_more(values: list[float], rate: float) -> None:
+def test_the_held_out_records_stay_within_the_rate(values: list[float], rate: float) -> None:
     scores = np.array(values, np.float32)
     try:
         c = calibrate(scores, rate)
@@ -53,7 +53,7 @@ def test_the_held_out_records_themselves_raise_more(values: list[float], rate: f
 
 @FUZZ
 @given(st.floats(1e-6, 0.5) | st.integers(2, 20_000).map(lambda m: 1 / m))
-def test_the_number_of_records_asked_for_is_wrong(rate: float) -> None:
+def test_the_number_of_records_asked_for_is_exact(rate: float) -> None:
     with pytest.raises(InputError, match="needs at least") as caught:
         threshold_for([], rate)
     match = re.search(r"at least (\d+) held-out normal records, there are 0: choose a larger rate", str(caught.value))
@@ -66,22 +66,22 @@ def test_the_number_of_records_asked_for_is_wrong(rate: float) -> None:
 
 
 @pytest.mark.parametrize(("n", "rate", "k"), [(99, 0.29, 29), (9, 0.3, 3), (9, 0.1, 1), (99, 0.07, 7), (999, 0.001, 1)])
-def test_rounding_shifts_the_threshold(n: int, rate: float, k: int) -> None:
+def test_rounding_does_not_shift_the_threshold(n: int, rate: float, k: int) -> None:
     assert threshold_for(np.arange(1, n + 1)[::-1], rate) == k
 
 
 @pytest.mark.parametrize("rate", [0.0, 1.0, -0.1, 1.5, float("nan"), float("inf")])
-def test_a_rate_that_is_none_is_taken(rate: float) -> None:
+def test_impossible_rates_are_refused(rate: float) -> None:
     with pytest.raises(InputError, match="between 0 and 1"):
         threshold_for(np.arange(1000), rate)
 
 
-def test_equal_scores_all_become_false_alarms() -> None:
+def test_equal_scores_become_no_false_alarms() -> None:
     c = calibrate(np.full(100, 2.5, np.float32), 0.05)
     assert (c.obtained, c.root) == (0.0, float(np.nextafter(np.float32(2.5), np.float32(0))))
 
 
-def test_a_score_finer_than_float32_ends_below_the_root() -> None:
+def test_a_score_finer_than_float32_stays_above_the_root() -> None:
     scores = np.full(20, 1 + 1e-12)
     c = calibrate(scores, 0.1)
     assert c.root < 1

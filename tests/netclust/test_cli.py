@@ -37,7 +37,7 @@ files = pytest.fixture(scope="module")(make_files)
 
 
 @pytest.mark.parametrize("args", [["--help"], ["train", "network", "--help"], ["--version"]])
-def test_help_imports_something_heavy(args: list[str]) -> None:
+def test_help_is_quick_and_plain(args: list[str]) -> None:
     program = (
         "import sys\nfrom netclust.cli import main\ntry:\n    main(sys.argv[1:])\nfinally:\n"
         "    sys.stderr.write(' '.join(m for m in ('numba', 'numpy', 'sklearn', 'scipy', 'river') if m in sys.modules))"
@@ -47,12 +47,12 @@ def test_help_imports_something_heavy(args: list[str]) -> None:
     assert not ANSI_OR_BOX.search(done.stdout)
 
 
-def test_the_version_is_another(run: Any) -> None:
+def test_the_version_is_shown(run: Any) -> None:
     assert run("--version") == (0, f"netclust {__version__}\n", "")
     assert shell("--version").stdout == f"netclust {__version__}\n"
 
 
-def test_no_command_shows_no_help(run: Any) -> None:
+def test_no_command_shows_the_help(run: Any) -> None:
     for args, wanted in (((), ["train", "evaluate", "simulate", "warmup", "info"]), (("evaluate",), ["network"])):
         ran = run(*args)
         assert ran.code == 2
@@ -60,7 +60,7 @@ def test_no_command_shows_no_help(run: Any) -> None:
 
 
 @pytest.mark.parametrize("command", [["train", "network"], ["evaluate", "network"], ["simulate", "records"], ["info"]])
-def test_an_option_has_no_help(run: Any, command: list[str]) -> None:
+def test_every_option_has_help(run: Any, command: list[str]) -> None:
     ran = run(*command, "--help")
     assert (ran.code, ran.err) == (0, "")
     options = re.findall(r"^  (?:-[oh], )?(--[a-z-]+)(.*(?:\n {10,}.*)*)", ran.out, re.MULTILINE)
@@ -72,7 +72,7 @@ def test_an_option_has_no_help(run: Any, command: list[str]) -> None:
 # Output
 
 
-def test_piped_output_has_colours_or_boxes(files: Files) -> None:
+def test_piped_output_has_no_colours_or_boxes(files: Files) -> None:
     commands: list[list[object]] = [
         ["evaluate", "network", "--model", files.model, "--test", files.test, "--alerts", "3"],
         ["info", files.model],
@@ -107,7 +107,7 @@ def on_a_terminal(*args: object) -> tuple[int, str]:
     return process.wait(120), received.decode()
 
 
-def test_a_terminal_gets_no_tables(files: Files) -> None:
+def test_a_terminal_gets_tables(files: Files) -> None:
     code, text = on_a_terminal("evaluate", "network", "--model", files.model, "--test", files.test)
     assert code == 0
     assert ANSI_OR_BOX.search(text)
@@ -115,7 +115,7 @@ def test_a_terminal_gets_no_tables(files: Files) -> None:
     assert "2,000 records, stream protocol" in text
 
 
-def test_names_are_taken_for_markup_or_steer_the_terminal(files: Files, tmp_path: Path) -> None:
+def test_names_are_shown_without_markup_or_control_characters(files: Files, tmp_path: Path) -> None:
     text = files.train.read_text().replace("port_scan", "[/b]").replace("syn_flood", "[red]x\x1b[2J")
     (tmp_path / "odd.txt").write_text(text)
     code, shown = on_a_terminal("train", "network", tmp_path / "odd.txt", "-o", tmp_path / "[bold].model")
@@ -128,7 +128,7 @@ def test_names_are_taken_for_markup_or_steer_the_terminal(files: Files, tmp_path
     assert "[bold].model" in shown
 
 
-def test_an_error_on_a_terminal_is_boxed(files: Files) -> None:
+def test_an_error_on_a_terminal_is_one_plain_line(files: Files) -> None:
     code, text = on_a_terminal("evaluate", "network", "--model", files.model, "--test", files.test, "--bogus")
     assert code == 2
     assert text.replace("\r", "").count("\n") == 1
@@ -138,7 +138,7 @@ def test_an_error_on_a_terminal_is_boxed(files: Files) -> None:
 # Results
 
 
-def test_json_lacks_a_key(run: Any, files: Files, tmp_path: Path) -> None:
+def test_json_has_every_key(run: Any, files: Files, tmp_path: Path) -> None:
     ran = run(
         "evaluate", "network", "--model", files.model, "--test", files.test, "--protocol", "thesis",
         "--feedback", "gold", "--delay", 50, "--window", 80, "--json", tmp_path / "out.json",
@@ -159,7 +159,7 @@ def test_json_lacks_a_key(run: Any, files: Files, tmp_path: Path) -> None:
     assert found["duration"] > 0
 
 
-def test_the_printed_numbers_are_not_those_of_the_json(run: Any, files: Files, tmp_path: Path) -> None:
+def test_the_printed_numbers_are_those_of_the_json(run: Any, files: Files, tmp_path: Path) -> None:
     ran = run("evaluate", "network", "--model", files.model, "--test", files.test, "--json", tmp_path / "out.json")
     found = json.loads((tmp_path / "out.json").read_bytes())
     shown = dict(re.findall(r"^  ([a-z0-9. ]+?)  +([0-9.]+)(?: %)?$", ran.out, re.MULTILINE))
@@ -171,7 +171,7 @@ def test_the_printed_numbers_are_not_those_of_the_json(run: Any, files: Files, t
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate", "info"])
-def test_json_on_standard_output_is_mixed_with_text(run: Any, files: Files, tmp_path: Path, command: str) -> None:
+def test_json_on_standard_output_stands_alone(run: Any, files: Files, tmp_path: Path, command: str) -> None:
     args: dict[str, list[object]] = {
         "train": ["train", "network", files.train, "-o", tmp_path / "m"],
         "evaluate": ["evaluate", "network", "--model", files.model, "--test", files.test, "--alerts", 2],
@@ -183,14 +183,14 @@ def test_json_on_standard_output_is_mixed_with_text(run: Any, files: Files, tmp_
     assert not Path("-").exists()
 
 
-def test_the_test_checksum_is_lost_behind_a_namesake(run: Any, files: Files, tmp_path: Path) -> None:
+def test_the_test_checksum_is_that_of_the_test_file(run: Any, files: Files, tmp_path: Path) -> None:
     namesake = tmp_path / files.train.name
     namesake.write_bytes(files.test.read_bytes())
     found = json.loads(run("evaluate", "network", "--model", files.model, "--test", namesake, "--json", "-").out)
     assert found["data"] == {namesake.name: hashlib.sha256(files.test.read_bytes()).hexdigest()}
 
 
-def test_info_tells_something_else(run: Any, files: Files) -> None:
+def test_info_describes_the_model(run: Any, files: Files) -> None:
     found = json.loads(run("info", files.model, "--json", "-").out)
     model = Model.load(files.model)
     assert (found["schema"], found["fingerprint"], found["seed"]) == ("kdd", model.fingerprint, 3)
@@ -203,7 +203,7 @@ def test_info_tells_something_else(run: Any, files: Files) -> None:
     assert "Strongest" not in run("info", files.model, "--top", 0).out
 
 
-def test_warmup_leaves_a_kernel_out(run: Any) -> None:
+def test_warmup_loads_every_kernel(run: Any) -> None:
     ran = run("warmup", "--json", "-")
     assert (ran.code, ran.err) == (0, "")
     found = json.loads(ran.out)
@@ -214,7 +214,7 @@ def test_warmup_leaves_a_kernel_out(run: Any) -> None:
 # Determinism
 
 
-def test_the_same_seed_gives_another_model_or_other_numbers(
+def test_the_same_seed_gives_the_same_model_and_numbers(
     run: Any, files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
@@ -234,7 +234,7 @@ def test_the_same_seed_gives_another_model_or_other_numbers(
     assert results[0] == results[1] == results[2]
 
 
-def test_simulating_again_gives_other_bytes(run: Any, tmp_path: Path) -> None:
+def test_simulating_again_gives_the_same_bytes(run: Any, tmp_path: Path) -> None:
     for name in ("a.txt", "b.txt", "a.txt.gz", "b.txt.gz"):
         ran = run("simulate", "records", "-o", tmp_path / name, "--records", 500, "--seed", 4, "--attacks", "all")
         assert (ran.code, ran.out) == (0, "")
@@ -248,7 +248,7 @@ def test_simulating_again_gives_other_bytes(run: Any, tmp_path: Path) -> None:
 # Standard input and broken pipes
 
 
-def test_standard_input_is_not_read(files: Files, tmp_path: Path) -> None:
+def test_standard_input_is_read(files: Files, tmp_path: Path) -> None:
     train = files.train.read_text()
     done = shell("train", "network", "-", "-o", tmp_path / "m", "--seed", 3, input=train)
     assert done.returncode == 0, done.stderr
@@ -259,7 +259,7 @@ def test_standard_input_is_not_read(files: Files, tmp_path: Path) -> None:
     assert json.loads(done.stdout)["data"]["-"] == hashlib.sha256(files.test.read_bytes()).hexdigest()
 
 
-def test_standard_input_is_not_read_in_process(run: Any, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_is_read_in_process(run: Any, files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(files.test.read_bytes())))  # type: ignore[arg-type]
     monkeypatch.setattr(sys, "stdin", stdin)
     ran = run("evaluate", "network", "--model", files.model, "--test", "-", "--json", "-")
@@ -267,7 +267,7 @@ def test_standard_input_is_not_read_in_process(run: Any, files: Files, monkeypat
 
 
 @pytest.mark.parametrize("command", ["simulate records -o - --records 20000", "info {model}", "--help"])
-def test_a_closed_pipe_is_reported(files: Files, command: str) -> None:
+def test_a_closed_pipe_is_silent(files: Files, command: str) -> None:
     called = command.format(model=files.model).split()
     process = subprocess.Popen(
         [sys.executable, "-m", "netclust", *called], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -285,7 +285,7 @@ def test_a_closed_pipe_is_reported(files: Files, command: str) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-def test_a_full_disk_gives_a_traceback(files: Files) -> None:
+def test_a_full_disk_gives_one_line(files: Files) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "netclust", "info", str(files.model)],
@@ -302,7 +302,7 @@ def test_a_full_disk_gives_a_traceback(files: Files) -> None:
         (PermissionError(13, "Permission denied", "here.txt"), 1, "netclust: here.txt: Permission denied\n"),
     ],
 )
-def test_trouble_while_running_gives_a_traceback(
+def test_trouble_while_running_gives_one_line(
     run: Any, files: Files, monkeypatch: pytest.MonkeyPatch, raised: BaseException, code: int, line: str
 ) -> None:
     def fail(*_: Any, **__: Any) -> None:
@@ -342,7 +342,7 @@ def doors(path: Path, n: int, seed: int, header: bool) -> None:
     path.write_text("\n".join(rows) + "\n")
 
 
-def test_a_csv_with_its_own_schema_needs_code(run: Any, tmp_path: Path) -> None:
+def test_a_csv_with_its_own_schema_needs_no_code(run: Any, tmp_path: Path) -> None:
     (tmp_path / "doors.toml").write_text(DOORS)
     (tmp_path / "params.toml").write_text("epochs = 2\nreference_size = 60\nlearner = 'lspa'\n")
     doors(tmp_path / "past.csv", 800, 1, header=True)
@@ -369,9 +369,7 @@ def test_a_csv_with_its_own_schema_needs_code(run: Any, tmp_path: Path) -> None:
     assert (info["schema"], info["numeric"], info["coded"]) == ("doors", ["seconds"], {"night": 1, "badge": 3})
 
 
-def test_traffic_taken_for_normal_raises_no_alarm_or_goes_without_a_rate(
-    run: Any, files: Files, tmp_path: Path
-) -> None:
+def test_traffic_taken_for_normal_raises_alarms_at_a_rate(run: Any, files: Files, tmp_path: Path) -> None:
     model = tmp_path / "warm.model"
     complaint(run("train", "network", files.train, "-o", model, "--assume-normal"), "give a --false-alarm-rate")
     ran = run("train", "network", files.train, "-o", model, "--assume-normal", "--false-alarm-rate", "0.05")

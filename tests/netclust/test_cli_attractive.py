@@ -61,7 +61,7 @@ def measured(run: Any, files: dict[str, Path], *more: Any) -> dict[str, float]:
     return found
 
 
-def test_templates_make_nodes_worse(run, files) -> None:
+def test_templates_make_nodes_better(run, files) -> None:
     trained = run(
         "train", "attractive", files["train"], "--templates", files["templates"], "-o", files["model"], "--C", "100",
         "--field", "seen", "--field", "kind",
@@ -82,7 +82,7 @@ def test_templates_make_nodes_worse(run, files) -> None:
     assert "tie same host: both ill" in told.out
 
 
-def test_edges_say_less_than_their_relations(run, files) -> None:
+def test_edges_say_what_their_relations_say(run, files) -> None:
     """Neighbours are alike, the far ones are not: their weights tell."""
     trained = run("train", "attractive", files["train"], "--edges", files["edges"], "-o", files["model"], "--C", "100")
     assert trained.code == 0, trained.err
@@ -127,7 +127,7 @@ def test_c_by_folds_and_the_truth_of_another_file(run, files, tmp_path) -> None:
     assert {row["label"] for row in rows} == {"attack", "normal"}
 
 
-def test_misuse(run, files, tmp_path) -> None:
+def test_misuse_is_refused(run, files, tmp_path) -> None:
     train = ("train", "attractive", files["train"], "-o", files["model"], "--C", "1")
     bad = tmp_path / "bad.csv"
     for content, arguments, word in [

@@ -13,7 +13,7 @@ from cli_cases import Files, complaint, make_files, shell
 files = pytest.fixture(scope="module")(make_files)
 
 
-def test_a_missing_file_gives_no_clear_line(run: Any, files: Files, tmp_path: Path) -> None:
+def test_a_missing_file_gives_one_clear_line(run: Any, files: Files, tmp_path: Path) -> None:
     gone = tmp_path / "gone.txt"
     complaint(run("train", "network", gone, "-o", tmp_path / "m"), gone, "No such file")
     complaint(run("evaluate", "network", "--model", files.model, "--test", gone), gone, "No such file")
@@ -26,7 +26,7 @@ def test_a_missing_file_gives_no_clear_line(run: Any, files: Files, tmp_path: Pa
     assert os.listdir(tmp_path) == []
 
 
-def test_a_place_that_cannot_be_written_gives_no_clear_line(run: Any, files: Files, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_gives_one_clear_line(run: Any, files: Files, tmp_path: Path) -> None:
     nowhere = tmp_path / "no" / "where"
     complaint(run("train", "network", files.train, "-o", nowhere), nowhere, "cannot be written")
     complaint(run("simulate", "records", "-o", nowhere, "--records", 10), nowhere, "cannot be written")
@@ -34,7 +34,7 @@ def test_a_place_that_cannot_be_written_gives_no_clear_line(run: Any, files: Fil
     assert (ran.code, ran.err) == (2, f"netclust: {nowhere}: cannot be written: No such file or directory\n")
 
 
-def test_a_bad_schema_gives_no_clear_line(run: Any, files: Files, tmp_path: Path) -> None:
+def test_a_bad_schema_gives_one_clear_line(run: Any, files: Files, tmp_path: Path) -> None:
     output = ["-o", tmp_path / "m"]
     complaint(run("train", "network", files.train, *output, "--schema", "kdd98"), "kdd98", "Built in: conn, flow, kdd")
     broken = tmp_path / "broken.toml"
@@ -44,14 +44,14 @@ def test_a_bad_schema_gives_no_clear_line(run: Any, files: Files, tmp_path: Path
 
 
 @pytest.mark.parametrize("text", ["epoch = 3", "epochs = 0", "epochs = 'many'", "epochs", "\xff = 1", '"a\\nb" = 1'])
-def test_bad_parameters_give_no_clear_line(run: Any, files: Files, tmp_path: Path, text: str) -> None:
+def test_bad_parameters_give_one_clear_line(run: Any, files: Files, tmp_path: Path, text: str) -> None:
     params = tmp_path / "params.toml"
     params.write_text(text, encoding="latin-1")
     ran = run("train", "network", files.train, "-o", tmp_path / "m", "--params", params)
     complaint(ran, params, "Known parameters: learner, ")
 
 
-def test_a_corrupt_model_gives_no_clear_line(run: Any, files: Files, tmp_path: Path) -> None:
+def test_a_corrupt_model_gives_one_clear_line(run: Any, files: Files, tmp_path: Path) -> None:
     broken = tmp_path / "broken.model"
     whole = files.model.read_bytes()
     for data in (
@@ -78,9 +78,7 @@ def test_a_corrupt_model_gives_no_clear_line(run: Any, files: Files, tmp_path: P
         (1, "nan", "column 1 (duration): 'nan'"),
     ],
 )
-def test_a_bad_record_is_not_named(
-    run: Any, files: Files, tmp_path: Path, column: int, value: str, problem: str
-) -> None:
+def test_a_bad_record_is_named(run: Any, files: Files, tmp_path: Path, column: int, value: str, problem: str) -> None:
     lines = files.test.read_text().splitlines()
     row = lines[41].split(",")
     row[column - 1] = value
@@ -96,7 +94,7 @@ def test_a_bad_record_is_not_named(
     assert (found["records"], sum(found["skipped"].values())) == (1999, 1)
 
 
-def test_a_row_with_columns_missing_is_not_named(run: Any, files: Files, tmp_path: Path) -> None:
+def test_a_row_with_columns_missing_is_named(run: Any, files: Files, tmp_path: Path) -> None:
     bad = tmp_path / "bad.txt"
     bad.write_text(files.test.read_text() + "0,tcp,http\n")
     complaint(run("evaluate", "network", "--model", files.model, "--test", bad), f"{bad} line 2001: 3 columns")
@@ -105,7 +103,7 @@ def test_a_row_with_columns_missing_is_not_named(run: Any, files: Files, tmp_pat
     assert "skipped 1 lines (1 columns)" in ran.err
 
 
-def test_unlabelled_data_is_evaluated_or_trained_on(run: Any, files: Files, tmp_path: Path) -> None:
+def test_unlabelled_data_is_refused(run: Any, files: Files, tmp_path: Path) -> None:
     bare = tmp_path / "bare.txt"
     bare.write_text("".join(",".join(line.split(",")[:41]) + "\n" for line in files.test.read_text().splitlines()))
     complaint(run("evaluate", "network", "--model", files.model, "--test", bare), f"{bare}: record 1 has no label")
@@ -143,7 +141,7 @@ def test_unlabelled_data_is_evaluated_or_trained_on(run: Any, files: Files, tmp_
         ("info", ["model", "netclust info --help"]),
     ],
 )
-def test_a_bad_option_gives_no_clear_line(
+def test_a_bad_option_gives_one_clear_line(
     run: Any, files: Files, args: str, parts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -152,6 +150,6 @@ def test_a_bad_option_gives_no_clear_line(
     assert os.listdir(tmp_path) == []
 
 
-def test_a_process_reports_otherwise_than_main(files: Files) -> None:
+def test_a_process_reports_as_main_does(files: Files) -> None:
     complaint(shell("info", "--bogus"), "--bogus", "netclust info --help")
     complaint(shell("evaluate", "network", "--model", files.train, "--test", files.test), files.train)

@@ -15,7 +15,7 @@ import pytest
 from cli_cases import complaint
 
 from netclust import container
-from netclust.models.looks import TEST_SETS, count_looks
+from netclust.models.looks import TEST_SETS, count_test_uses
 
 WORDS = {"sport": "ball goal team match", "space": "orbit moon rocket launch", "food": "bread soup salt oven"}
 
@@ -71,7 +71,7 @@ def true_clusters(rows: list[list[str]], one_set: bool = False) -> dict[str, set
     return clusters_in(text)
 
 
-def test_what_was_trained_does_not_cluster_new_items(run: Any, model: Path, new: Path, tmp_path: Path) -> None:
+def test_what_was_trained_clusters_new_items(run: Any, model: Path, new: Path, tmp_path: Path) -> None:
     before = model.read_bytes()
     ran = run("cluster", new, "--model", model, "-o", tmp_path / "out.csv", *READ, "--json", tmp_path / "c.json")
     assert ran.code == 0, ran.err
@@ -90,7 +90,7 @@ def test_what_was_trained_does_not_cluster_new_items(run: Any, model: Path, new:
     assert model.read_bytes() == before
 
 
-def test_an_evaluation_prints_or_writes_other_measures(run: Any, model: Path, new: Path, tmp_path: Path) -> None:
+def test_an_evaluation_prints_and_writes_its_measures(run: Any, model: Path, new: Path, tmp_path: Path) -> None:
     ran = run("evaluate", "correlation", "--model", model, "--test", new, *COLUMNS)
     assert ran.code == 0, ran.err
     for part in ("24 items in 2 sets", "delta_p", "0.00 %", "muc_f1", "1.0000", "clusters a set: 3.0 found, 3.0 true"):
@@ -109,7 +109,7 @@ def test_an_evaluation_prints_or_writes_other_measures(run: Any, model: Path, ne
     )
 
 
-def test_info_does_not_tell_a_clusterer(run: Any, model: Path) -> None:
+def test_info_describes_a_clusterer(run: Any, model: Path) -> None:
     ran = run("info", model)
     for part in ("correlation, one-slack", "C = 100000", "items.csv (36 items, seed 0)", "text 1-grams", "constant"):
         assert part in ran.out
@@ -119,7 +119,7 @@ def test_info_does_not_tell_a_clusterer(run: Any, model: Path) -> None:
     assert body["bytes"] == model.stat().st_size
 
 
-def test_an_option_of_training_is_not_heeded(run: Any, items: Path, tmp_path: Path) -> None:
+def test_options_of_training_are_heeded(run: Any, items: Path, tmp_path: Path) -> None:
     ran = run(
         *("train", "correlation", items, "-o", tmp_path / "m", *COLUMNS, "--field", "text", "--words", 1),
         *("--characters", 3, "--loss", "mitre", "--oracle", "local", "--predictor", "greedy"),
@@ -143,7 +143,7 @@ def test_an_option_of_training_is_not_heeded(run: Any, items: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     "options", [("--structure", "E"), ("--structure", "K", "--learner", "lspa"), ("--learner", "pairwise")]
 )
-def test_another_structure_or_learner_is_not_trained(
+def test_other_structures_and_learners_are_trained(
     run: Any, items: Path, new: Path, tmp_path: Path, options: Any
 ) -> None:
     ran = run("train", "correlation", items, "-o", tmp_path / "m", *COLUMNS, *options, "--C", 1)
@@ -158,7 +158,7 @@ def test_another_structure_or_learner_is_not_trained(
         complaint(ran, tmp_path / "m", "clusters by best links")
 
 
-def test_the_cost_is_not_chosen_by_default(run: Any, items: Path, tmp_path: Path) -> None:
+def test_the_cost_is_chosen_by_default(run: Any, items: Path, tmp_path: Path) -> None:
     body = json.loads(run("train", "correlation", items, "-o", tmp_path / "m", *COLUMNS, "--json", "-").out)
     assert body["chosen"]["grid"] == [1e4, 1e5, 1e6, 1e7, 1e8]
     assert body["settings"]["C"] == body["chosen"]["C"] in body["chosen"]["grid"]
@@ -167,7 +167,7 @@ def test_the_cost_is_not_chosen_by_default(run: Any, items: Path, tmp_path: Path
     assert json.loads(run("info", again, "--json", "-").out)["weights"] == body["weights"]  # deterministic
 
 
-def test_kmeans_is_not_trained_or_told_how_many_clusters(run: Any, items: Path, new: Path, tmp_path: Path) -> None:
+def test_kmeans_is_trained_and_given_the_number_of_clusters(run: Any, items: Path, new: Path, tmp_path: Path) -> None:
     ran = run(
         *("train", "kmeans", items, "-o", tmp_path / "m", "--label", "topic", "--id", "name", "--field", "text"),
         *("--words", 1, "--characters", 2, "--set-size", "8-12", "--method", "discrete", "--predictor", "iterative"),
@@ -191,7 +191,7 @@ def test_kmeans_is_not_trained_or_told_how_many_clusters(run: Any, items: Path, 
     assert "kmeans, one-slack" in run("info", tmp_path / "m").out
 
 
-def test_folders_of_documents_are_not_clustered(run: Any, tmp_path: Path) -> None:
+def test_folders_of_documents_are_clustered(run: Any, tmp_path: Path) -> None:
     for s in range(2):
         for name, words in WORDS.items():
             folder = tmp_path / "docs" / f"day{s}" / name
@@ -207,7 +207,7 @@ def test_folders_of_documents_are_not_clustered(run: Any, tmp_path: Path) -> Non
     assert json.loads(ran.out)["measures"]["rand"]["mean"] == 1
 
 
-def test_a_checkpoint_is_not_gone_on_from(
+def test_training_continues_from_a_checkpoint(
     run: Any, items: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = tmp_path / "state"
@@ -231,7 +231,7 @@ def test_a_checkpoint_is_not_gone_on_from(
         assert f"{state}: checkpoint of another training (task " in ran.err
 
 
-def test_a_look_at_a_test_set_goes_unnoted(
+def test_a_use_of_a_test_set_is_noted(
     run: Any, model: Path, new: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = tmp_path / "looks.jsonl"
@@ -240,7 +240,7 @@ def test_a_look_at_a_test_set_goes_unnoted(
     assert "a look at" not in run(*evaluate).err
     monkeypatch.setitem(TEST_SETS, hashlib.sha256(new.read_bytes()).hexdigest(), "cited")
     assert f"a look at cited: noted in {ledger}" in run(*evaluate).err
-    assert count_looks(ledger) == (1, 1)
+    assert count_test_uses(ledger) == (1, 1)
 
 
 GOOD = lines_of()
@@ -278,7 +278,9 @@ GOOD = lines_of()
         (GOOD, ("--learner", "lsp", "--rescaling", "slack"), "cutting-plane learners"),
     ],
 )
-def test_bad_items_or_options_give_no_clear_line(run: Any, tmp_path: Path, text: Any, options: Any, told: str) -> None:
+def test_bad_items_and_options_give_one_clear_line(
+    run: Any, tmp_path: Path, text: Any, options: Any, told: str
+) -> None:
     path = tmp_path / "items.csv"
     if isinstance(text, str):
         path.write_text(text)
@@ -290,7 +292,7 @@ def test_bad_items_or_options_give_no_clear_line(run: Any, tmp_path: Path, text:
     assert os.listdir(tmp_path) == ["items.csv"]
 
 
-def test_bad_use_of_sets_or_labels_gives_no_clear_line(run: Any, items: Path, tmp_path: Path) -> None:
+def test_bad_use_of_sets_and_labels_gives_one_clear_line(run: Any, items: Path, tmp_path: Path) -> None:
     out = ["-o", tmp_path / "m", "--json", tmp_path / "j"]
     complaint(run("train", "correlation", items, *out), items, "no clusters to learn from", "--label")
     one = ["--label", "topic", "--id", "name"]
@@ -306,7 +308,7 @@ def test_bad_use_of_sets_or_labels_gives_no_clear_line(run: Any, items: Path, tm
 
 
 @pytest.mark.parametrize("option", ["--oracle", "--predictor"])
-def test_a_set_that_is_too_large_is_told_after_the_start(
+def test_a_set_that_is_too_large_is_refused_before_the_start(
     run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
 ) -> None:
     path = write(tmp_path / "large.csv", [["a", str(n), str(n % 9), "", str(n)] for n in range(500)])
@@ -317,7 +319,7 @@ def test_a_set_that_is_too_large_is_told_after_the_start(
     assert os.listdir(tmp_path) == ["large.csv"]
 
 
-def test_bad_use_of_a_model_gives_no_clear_line(run: Any, model: Path, new: Path, tmp_path: Path) -> None:
+def test_bad_use_of_a_model_gives_one_clear_line(run: Any, model: Path, new: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
     cluster = ["cluster", new, "--model", model]
     complaint(run(*cluster, "-o", out, "-k", 3), "-k is for a model of k-means")
@@ -336,7 +338,7 @@ def test_bad_use_of_a_model_gives_no_clear_line(run: Any, model: Path, new: Path
     assert not out.exists()
 
 
-def test_what_is_read_is_written_over(run: Any, model: Path, items: Path, new: Path) -> None:
+def test_what_is_read_is_not_written_over(run: Any, model: Path, items: Path, new: Path) -> None:
     kept = {path: path.read_bytes() for path in (model, items, new)}
     complaint(run("train", "correlation", items, "-o", items, *COLUMNS, "--C", 1), items, "is the input")
     complaint(run("train", "correlation", items, "-o", model, "--json", items, *COLUMNS, "--C", 1), "is the input")
@@ -348,7 +350,7 @@ def test_what_is_read_is_written_over(run: Any, model: Path, items: Path, new: P
     assert {path: path.read_bytes() for path in kept} == kept
 
 
-def test_a_file_of_another_kind_is_taken_for_a_clusterer(run: Any, model: Path, new: Path, tmp_path: Path) -> None:
+def test_files_of_another_kind_are_refused(run: Any, model: Path, new: Path, tmp_path: Path) -> None:
     network = tmp_path / "net.model"
     container.write_bytes(network, container.pack("netclust.model", {"weights": np.zeros(3)}, {}))
     for wrong in (network, new):
@@ -362,7 +364,7 @@ def test_a_file_of_another_kind_is_taken_for_a_clusterer(run: Any, model: Path, 
     assert not (tmp_path / "o").exists()
 
 
-def test_a_text_among_numbers_turns_a_column_into_text_without_a_word(run: Any, tmp_path: Path) -> None:
+def test_a_text_among_numbers_is_noted(run: Any, tmp_path: Path) -> None:
     rows = lines_of()
     rows[5][4] = "NA"
     ran = run("train", "correlation", write(tmp_path / "na.csv", rows), "-o", tmp_path / "m", *COLUMNS, "--C", "1e5")

@@ -51,14 +51,14 @@ def predict(run: Any, files: Files) -> Any:
     return lambda *args: run("predict", "coreference", files.model, *args)
 
 
-def test_stories_differ_between_a_file_and_standard_output(run: Any, files: Files) -> None:
+def test_stories_are_the_same_in_a_file_and_on_standard_output(run: Any, files: Files) -> None:
     ran = run("simulate", "stories", "-o", "-", "--count", 2, "--seed", 4)
     assert (ran.code, ran.out) == (0, files.test.read_text())
     assert ran.err.startswith("2 stories with ")
     assert read_conll(files.test)[0].words == simulate_documents(1, seed=4)[0].words
 
 
-def test_training_says_something_else_than_its_json(run: Any, files: Files, tmp_path: Path) -> None:
+def test_training_says_what_its_json_says(run: Any, files: Files, tmp_path: Path) -> None:
     model, out = tmp_path / "some.model", tmp_path / "out.json"
     ran = run("train", "coreference", files.train, "-o", model, *QUICK, "--json", out)
     assert ran.code == 0, ran.err
@@ -76,7 +76,7 @@ def test_training_says_something_else_than_its_json(run: Any, files: Files, tmp_
     assert json.loads(only.out)["report"] == report
 
 
-def test_development_documents_are_not_what_epochs_are_chosen_on(run: Any, files: Files, tmp_path: Path) -> None:
+def test_epochs_are_chosen_on_development_documents(run: Any, files: Files, tmp_path: Path) -> None:
     options = [*QUICK, "--dev", files.test, "--strongest", 2000, "--jobs", 1]
     ran = run("train", "coreference", files.train, "-o", tmp_path / "some.model", *options)
     assert ran.code == 0, ran.err
@@ -101,7 +101,7 @@ def test_development_documents_are_not_what_epochs_are_chosen_on(run: Any, files
     assert "epochs" not in svm.out
 
 
-def test_the_facts_of_a_model_are_not_told(run: Any, files: Files) -> None:
+def test_the_facts_of_a_model_are_shown(run: Any, files: Files) -> None:
     ran = run("info", files.model)
     assert (ran.code, ran.err) == (0, "")
     for part in ("coreference", "LSP^E", "40 mentions back", "train.conll", f"{files.model.stat().st_size:,} bytes"):
@@ -113,7 +113,7 @@ def test_the_facts_of_a_model_are_not_told(run: Any, files: Files) -> None:
     assert found["weights"] > 100
 
 
-def test_entities_of_a_text_are_not_listed(predict: Any, files: Files) -> None:
+def test_entities_of_a_text_are_listed(predict: Any, files: Files) -> None:
     ran = predict(files.text)
     assert ran.code == 0
     assert ran.err == "mentions were found in the text by words alone\n"
@@ -123,7 +123,7 @@ def test_entities_of_a_text_are_not_listed(predict: Any, files: Files) -> None:
     assert rows[-1] == "1 document, 6 mentions, 2 entities"
 
 
-def test_standard_input_or_output_differ_from_files(
+def test_standard_input_and_output_equal_files(
     predict: Any, files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out.conll"
@@ -137,7 +137,7 @@ def test_standard_input_or_output_differ_from_files(
     assert len(json.loads(predict("-", "--json", "-").out)["documents"][0]["entities"]) == 2
 
 
-def test_what_was_predicted_cannot_be_scored(run: Any, predict: Any, files: Files, tmp_path: Path) -> None:
+def test_what_was_predicted_can_be_scored(run: Any, predict: Any, files: Files, tmp_path: Path) -> None:
     scores = {}
     for mentions in ("gold", "auto"):
         out = tmp_path / f"{mentions}.conll"
@@ -151,7 +151,7 @@ def test_what_was_predicted_cannot_be_scored(run: Any, predict: Any, files: File
     assert scores["auto"] > 0.5
 
 
-def test_the_json_lacks_an_entity(predict: Any, files: Files, tmp_path: Path) -> None:
+def test_the_json_has_every_entity(predict: Any, files: Files, tmp_path: Path) -> None:
     ran = predict(files.test, "--json", tmp_path / "out.json", "-o", tmp_path / "out.conll")
     assert ran.code == 0
     found = json.loads((tmp_path / "out.json").read_bytes())
@@ -167,7 +167,7 @@ def test_the_json_lacks_an_entity(predict: Any, files: Files, tmp_path: Path) ->
     assert json.loads(predict(files.test, "--json", "-").out)["documents"] == found["documents"]
 
 
-def test_pages_are_not_written(predict: Any, files: Files, tmp_path: Path) -> None:
+def test_pages_are_written(predict: Any, files: Files, tmp_path: Path) -> None:
     page, pages = tmp_path / "letter.html", tmp_path / "pages"
     ran = predict(files.text, "--html", page)
     assert ran.out.splitlines()[-1] == f"wrote {page}"
@@ -181,7 +181,7 @@ def test_pages_are_not_written(predict: Any, files: Files, tmp_path: Path) -> No
     assert taken.read_text() == "mine"
 
 
-def test_names_of_documents_lead_out_of_the_folder(predict: Any, tmp_path: Path) -> None:
+def test_names_of_documents_stay_within_the_folder(predict: Any, tmp_path: Path) -> None:
     source = tmp_path / "odd.conll"
     names = ["../../up", "..", "a/b c", "é" * 200]
     write_conll([Document(name, ("Ann", "left"), (0, 2), mentions=(Mention(0, 1, 0),)) for name in names], source)
@@ -191,7 +191,7 @@ def test_names_of_documents_lead_out_of_the_folder(predict: Any, tmp_path: Path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["odd.conll", "pages"]
 
 
-def test_a_document_without_entities_breaks_the_list(predict: Any, tmp_path: Path) -> None:
+def test_a_document_without_entities_is_listed(predict: Any, tmp_path: Path) -> None:
     source = tmp_path / "none.txt"
     source.write_text("of the and")
     ran = predict(source)
@@ -199,7 +199,7 @@ def test_a_document_without_entities_breaks_the_list(predict: Any, tmp_path: Pat
     assert "no entity is mentioned twice" in ran.out
 
 
-def test_a_model_of_found_mentions_takes_given_ones(run: Any, files: Files, tmp_path: Path) -> None:
+def test_a_model_of_found_mentions_finds_its_mentions(run: Any, files: Files, tmp_path: Path) -> None:
     model = tmp_path / "auto.model"
     ran = run("train", "coreference", files.train, "-o", model, *QUICK, "--mentions", "auto")
     assert ran.code == 0, ran.err
@@ -210,7 +210,7 @@ def test_a_model_of_found_mentions_takes_given_ones(run: Any, files: Files, tmp_
     assert given.err == ""
 
 
-def test_a_file_that_is_no_model_ends_in_a_traceback(run: Any, files: Files, tmp_path: Path) -> None:
+def test_a_file_that_is_no_model_gives_one_line(run: Any, files: Files, tmp_path: Path) -> None:
     network_model = Path(netclust.__file__).parent / "shipped" / "kdd.safetensors"
     for model, *parts in (
         (tmp_path / "none.model", "No such file"),
@@ -221,7 +221,7 @@ def test_a_file_that_is_no_model_ends_in_a_traceback(run: Any, files: Files, tmp
         complaint(run("predict", "coreference", model, files.text), model, *parts)
 
 
-def test_training_on_what_cannot_be_learned_from_ends_in_a_traceback(run: Any, files: Files, tmp_path: Path) -> None:
+def test_training_on_what_cannot_be_learned_from_gives_one_line(run: Any, files: Files, tmp_path: Path) -> None:
     model = tmp_path / "some.model"
 
     def train(documents: object, *options: object) -> Any:
@@ -252,7 +252,7 @@ def test_training_on_what_cannot_be_learned_from_ends_in_a_traceback(run: Any, f
     assert not model.exists()
 
 
-def test_a_file_that_is_read_is_written_over(run: Any, predict: Any, files: Files, tmp_path: Path) -> None:
+def test_a_file_that_is_read_is_not_written_over(run: Any, predict: Any, files: Files, tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in files[1:]}
     for given in (files.train, files.test):
         overwritten = "is the input, and would be overwritten"

@@ -38,7 +38,7 @@ def key(tmp_path: Path) -> Path:
     return write(tmp_path / "key.conll", document("a bc def"))
 
 
-def test_a_published_case_scores_otherwise_through_files(run: Any, key: Path, tmp_path: Path) -> None:
+def test_published_cases_score_the_same_through_files(run: Any, key: Path, tmp_path: Path) -> None:
     """Case A4 of the reference scorer: missing and spurious mentions and entities."""
     response = write(tmp_path / "response.conll", document("a bcx dy z"))
     ran = run("score", "coreference", key, response)
@@ -57,7 +57,7 @@ def test_a_published_case_scores_otherwise_through_files(run: Any, key: Path, tm
     ]
 
 
-def test_the_json_lacks_a_sum_or_a_document(run: Any, tmp_path: Path) -> None:
+def test_the_json_has_every_sum_and_document(run: Any, tmp_path: Path) -> None:
     key = write(tmp_path / "key.conll", document("ab", part=0), document("cdef gh", part=1))
     response = write(tmp_path / "response.conll", document("cd ef gh", part=1), document("ab", part=0))
     found = json.loads(run("score", "coreference", key, response, "--json", "-").out)
@@ -74,7 +74,7 @@ def test_the_json_lacks_a_sum_or_a_document(run: Any, tmp_path: Path) -> None:
     assert (found["missing"], found["singletons"]) == (0, True)
 
 
-def test_a_metric_that_was_not_asked_for_is_shown(run: Any, key: Path, tmp_path: Path) -> None:
+def test_only_metrics_that_were_asked_for_are_shown(run: Any, key: Path, tmp_path: Path) -> None:
     ran = run("score", "coreference", key, key, "--metric", "mela", "--metric", "lea", "--json", tmp_path / "out.json")
     assert [line.split()[0] for line in ran.out.splitlines()[2:4]] == ["LEA", "MELA"]
     found = json.loads((tmp_path / "out.json").read_text())
@@ -82,11 +82,11 @@ def test_a_metric_that_was_not_asked_for_is_shown(run: Any, key: Path, tmp_path:
     assert set(found["sums"]) == {"muc", "b3", "ceafe", "lea"}
 
 
-def test_the_command_and_the_metrics_have_other_names() -> None:
+def test_the_command_and_the_metrics_share_their_names() -> None:
     assert tuple(Metric) == tuple(TITLES) == METRICS
 
 
-def test_singletons_are_counted_when_they_were_to_be_left_out(run: Any, key: Path, tmp_path: Path) -> None:
+def test_singletons_can_be_left_out(run: Any, key: Path, tmp_path: Path) -> None:
     response = write(tmp_path / "response.conll", document("bc def x y z"))
     kept = json.loads(run("score", "coreference", key, response, "--json", "-").out)["scores"]
     assert kept["b3"]["precision"] == pytest.approx(5 / 8)
@@ -105,7 +105,7 @@ def test_folders_are_matched_by_name_and_part(run: Any, tmp_path: Path) -> None:
     assert ran.out.splitlines()[2].split() == ["MELA", "-", "-", "100.00"]
 
 
-def test_a_missing_document_goes_unnoticed(run: Any, tmp_path: Path) -> None:
+def test_a_missing_document_is_noted(run: Any, tmp_path: Path) -> None:
     key = write(tmp_path / "key.conll", document("ab", "x"), document("cd", "y", part=2))
     response = write(tmp_path / "response.conll", document("ab", "x"))
     complaint(run("score", "coreference", key, response), response, "document y part 2", "missing", "--missing-ok")
@@ -114,7 +114,7 @@ def test_a_missing_document_goes_unnoticed(run: Any, tmp_path: Path) -> None:
     assert ran.out.splitlines()[2].split() == ["MUC", "100.00", "50.00", "66.67"]
 
 
-def test_a_document_that_the_key_lacks_is_scored_or_dropped(run: Any, key: Path, tmp_path: Path) -> None:
+def test_a_document_that_the_key_lacks_is_refused(run: Any, key: Path, tmp_path: Path) -> None:
     response = write(tmp_path / "response.conll", document("a bc def"), document("ab", "other"))
     for more in ([], ["--missing-ok"]):
         complaint(
@@ -122,12 +122,12 @@ def test_a_document_that_the_key_lacks_is_scored_or_dropped(run: Any, key: Path,
         )
 
 
-def test_texts_of_other_lengths_are_compared(run: Any, key: Path, tmp_path: Path) -> None:
+def test_texts_of_other_lengths_are_refused(run: Any, key: Path, tmp_path: Path) -> None:
     response = write(tmp_path / "response.conll", document("ab", words="abcdefg"))
     complaint(run("score", "coreference", key, response), response, "7 words", "26 in the key")
 
 
-def test_misuse_is_not_told_in_one_line(run: Any, key: Path, tmp_path: Path) -> None:
+def test_misuse_is_refused_in_one_line(run: Any, key: Path, tmp_path: Path) -> None:
     complaint(run("score", "coreference", key, tmp_path / "none.conll"), "none.conll")
     complaint(run("score", "coreference", "-", "-"), "standard input")
     complaint(run("score", "coreference", key, key, "--metric", "bcub"), "bcub", "muc")
@@ -135,7 +135,7 @@ def test_misuse_is_not_told_in_one_line(run: Any, key: Path, tmp_path: Path) -> 
     complaint(run("score", "coreference", key, key, "--json", tmp_path / "no" / "out.json"), "no folder")
 
 
-def test_a_corpus_does_not_score_full_marks_against_itself(run: Any, data_folder: Path) -> None:
+def test_a_corpus_scores_full_marks_against_itself(run: Any, data_folder: Path) -> None:
     folder = data_folder / "coref" / "litbank" / "conll"
     found = json.loads(run("score", "coreference", folder, folder, "--json", "-").out)
     assert len(found["documents"]) == 100

@@ -30,9 +30,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("options", [(), ("--window", "200")])
-def test_a_line_says_something_else_than_the_linker(
-    run: Any, files: tuple[Path, Path], tmp_path: Path, options: Any
-) -> None:
+def test_a_line_says_what_the_linker_says(run: Any, files: tuple[Path, Path], tmp_path: Path, options: Any) -> None:
     model_file, bare = files
     out, log = tmp_path / "found.jsonl", tmp_path / "log.json"
     ran = run("detect", "--model", model_file, "--input", bare, "-o", out, "--every", "--why", "--json", log, *options)
@@ -80,7 +78,7 @@ def test_labels_that_find_no_room_are_left_out_and_named_in_a_note(
     assert f"more than {known + 10} different labels: give rare ones a common name" in ran.err
 
 
-def test_pipes_do_not_work(run: Any, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pipes_work(run: Any, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     model, bare = files
 
     class Stdin:
@@ -101,7 +99,7 @@ def test_pipes_do_not_work(run: Any, files: tuple[Path, Path], monkeypatch: pyte
         ((), "output"),
     ],
 )
-def test_a_bad_call_is_not_refused(run: Any, files: tuple[Path, Path], options: Any, message: str) -> None:
+def test_bad_calls_are_refused(run: Any, files: tuple[Path, Path], options: Any, message: str) -> None:
     model, bare = files
     ran = run("detect", "--model", model, "--input", bare, *options)
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
@@ -111,7 +109,7 @@ def test_a_bad_call_is_not_refused(run: Any, files: tuple[Path, Path], options: 
     assert bare.read_bytes() == content
 
 
-def test_a_broken_line_stops_or_is_counted(run: Any, files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_broken_line_stops_or_is_skipped_and_counted(run: Any, files: tuple[Path, Path], tmp_path: Path) -> None:
     model, bare = files
     broken, out = tmp_path / "broken.txt", tmp_path / "found"
     broken.write_text(bare.read_text() + "nonsense\n")

@@ -25,7 +25,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("options", [(), ("--feedback", "gold", "--delay", "20", "--window", "100")])
-def test_an_explanation_is_not_that_of_the_verdict(
+def test_an_explanation_is_that_of_the_verdict(
     run: Any, files: tuple[Path, Path], tmp_path: Path, options: Any
 ) -> None:
     model, today = files
@@ -66,7 +66,7 @@ def test_an_explanation_is_not_that_of_the_verdict(
         (("--record", "1", "--json", "nowhere/why.json"), "nowhere"),
     ],
 )
-def test_a_bad_call_is_not_refused(run: Any, files: tuple[Path, Path], options: Any, message: str) -> None:
+def test_bad_calls_are_refused(run: Any, files: tuple[Path, Path], options: Any, message: str) -> None:
     model, today = files
     ran = run("explain", "--model", model, "--test", today, *options)
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
@@ -75,7 +75,7 @@ def test_a_bad_call_is_not_refused(run: Any, files: tuple[Path, Path], options: 
     assert ran.code == 2
 
 
-def test_what_is_read_is_written_over(run: Any, files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_what_is_read_is_not_written_over(run: Any, files: tuple[Path, Path], tmp_path: Path) -> None:
     model, today = files
     content = today.read_bytes()
     for args in (
@@ -90,7 +90,7 @@ def test_what_is_read_is_written_over(run: Any, files: tuple[Path, Path], tmp_pa
         assert today.read_bytes() == content
 
 
-def test_labels_are_awaited_that_never_come(run: Any, files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_labels_that_never_come_are_not_awaited(run: Any, files: tuple[Path, Path], tmp_path: Path) -> None:
     model, today = files
     bare = tmp_path / "bare.txt"
     bare.write_text("".join(",".join(line.split(",")[:41]) + ",,0\n" for line in today.read_text().splitlines()[:50]))
@@ -100,7 +100,7 @@ def test_labels_are_awaited_that_never_come(run: Any, files: tuple[Path, Path], 
     assert run("explain", "--model", model, "--test", bare, "--record", 3).code == 0
 
 
-def test_an_option_that_does_nothing_is_taken_in_silence(run: Any, files: tuple[Path, Path]) -> None:
+def test_an_option_that_does_nothing_is_noted(run: Any, files: tuple[Path, Path]) -> None:
     model, today = files
     ran = run("explain", "--model", model, "--test", today, "--record", 3, "--window", 7, "--mature", 5)
     assert ran.code == 0

@@ -76,7 +76,7 @@ def test_misuse_is_understood(run: Any, trees: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.docs
-def test_a_command_or_line_of_the_guide_fails(run: Any, tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+def test_commands_and_lines_of_the_guide_work(run: Any, tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / "grammar.md").read_text().replace("lexical-aux --C 100", "lexical-aux --C 1")
     commands = re.findall(r"^\$ (?:netclust (.*?)|echo '(.*?)' > (\S+))(?:\s+#.*)?$", text, re.MULTILINE)

@@ -17,7 +17,7 @@ import typer
 from netclust.cli.app import app
 from netclust.datasets.capture_simulator import expected_bytes, simulate_capture
 from netclust.errors import InputError, MissingExtraError
-from netclust.optional import need
+from netclust.optional import require_optional
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -116,7 +116,7 @@ def test_the_announced_size_is_right_within_a_factor_of_three(tmp_path: Path, op
 
 def test_a_missing_extra_is_bad_input_and_an_import_error() -> None:
     with pytest.raises(MissingExtraError) as found:
-        need("no_such_module.inside", "guessing", "offline")
+        require_optional("no_such_module.inside", "guessing", "offline")
     assert isinstance(found.value, InputError)
     assert isinstance(found.value, ImportError)
     assert (found.value.name, found.value.extra, found.value.exit_code) == ("no_such_module", "offline", 2)

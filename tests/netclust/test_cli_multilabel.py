@@ -38,7 +38,7 @@ def model(tmp_path: Path, run: Callable[..., Any]) -> Path:
     return path
 
 
-def test_a_stranger_does_not_get_from_file_to_file(tmp_path: Path, run: Callable[..., Any], model: Path) -> None:
+def test_a_stranger_gets_from_file_to_file(tmp_path: Path, run: Callable[..., Any], model: Path) -> None:
     told = tmp_path / "told.json"
     new = sea(tmp_path, "new.csv", rows=60, seed=1)
     done = run("evaluate", "multilabel", "--model", model, "--test", new, "--json", told)
@@ -67,7 +67,7 @@ def test_a_stranger_does_not_get_from_file_to_file(tmp_path: Path, run: Callable
     assert "is wet + is deep" in run("info", model, "--top", "40").out
 
 
-def test_training_does_not_say_what_it_takes(tmp_path: Path, run: Callable[..., Any]) -> None:
+def test_training_says_what_it_takes(tmp_path: Path, run: Callable[..., Any]) -> None:
     path, told = tmp_path / "m.safetensors", tmp_path / "told.json"
     done = run(
         "train", "multilabel", sea(tmp_path), "-o", path, "--labels", "-3", "--id", "place", "--folds", 2, "--epsilon",
@@ -83,7 +83,7 @@ def test_training_does_not_say_what_it_takes(tmp_path: Path, run: Callable[..., 
     assert body["examples"] == 80
 
 
-def test_a_relaxed_prediction_is_not_told(tmp_path: Path, run: Callable[..., Any]) -> None:
+def test_a_relaxed_prediction_is_noted(tmp_path: Path, run: Callable[..., Any]) -> None:
     path = tmp_path / "m.safetensors"
     options = ("--prefix", "is ", "--id", "place", "--predictor", "cut", "--oracle", "exact", *QUICK)
     assert run("train", "multilabel", sea(tmp_path), "-o", path, *options).code == 0
@@ -94,7 +94,7 @@ def test_a_relaxed_prediction_is_not_told(tmp_path: Path, run: Callable[..., Any
 
 
 @pytest.mark.parametrize(("name", "kind"), [("a.arff", "arff"), ("a.csv", "csv"), ("a.txt", "libsvm")])
-def test_a_made_file_is_another(tmp_path: Path, run: Callable[..., Any], name: str, kind: str) -> None:
+def test_a_made_file_is_read_back(tmp_path: Path, run: Callable[..., Any], name: str, kind: str) -> None:
     done = run("simulate", "labels", "synth2", "-o", tmp_path / name, "--rows", 60, "--seed", 3, "--bias")
     assert done.code == 0, done.err
     assert f"60 rows of synth2 with 10 labels, as {kind}" in done.out
@@ -109,7 +109,7 @@ def test_a_made_file_is_another(tmp_path: Path, run: Callable[..., Any], name: s
         assert len(again.out.splitlines()) == 2
 
 
-def test_an_arff_with_its_xml_needs_options(tmp_path: Path, run: Callable[..., Any]) -> None:
+def test_an_arff_with_its_xml_needs_no_options(tmp_path: Path, run: Callable[..., Any]) -> None:
     assert run("simulate", "labels", "synth2", "-o", tmp_path / "pond-train.arff", "--rows", 40).code == 0
     names = "".join(f'<label name="label {k}"/>' for k in (1, 2, 3))
     (tmp_path / "pond.xml").write_text(f"<labels>{names}</labels>")
@@ -134,7 +134,7 @@ def test_an_arff_with_its_xml_needs_options(tmp_path: Path, run: Callable[..., A
         (["simulate", "labels", "synth1", "-o", "x", "--bias"], ["synth2"]),
     ],
 )
-def test_a_mistake_is_taken(
+def test_mistakes_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Callable[..., Any], model: Path, arguments: Any, parts: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)

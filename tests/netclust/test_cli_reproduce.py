@@ -50,7 +50,7 @@ def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(netclust.cli.reproduce, "load_params", quick)
 
 
-def test_an_option_has_no_help(reproduce: Any) -> None:
+def test_every_option_has_help(reproduce: Any) -> None:
     ran = reproduce("--help")
     assert (ran.code, ran.err) == (0, "")
     options = dict(re.findall(r"^  (?:-h, )?(--[a-z-]+)(.*(?:\n {10,}.*)*)", ran.out, re.MULTILINE))
@@ -61,9 +61,7 @@ def test_an_option_has_no_help(reproduce: Any) -> None:
     assert all(re.sub(r"<[^>]*>|\[[^\]]*\]", "", text).strip() for text in options.values())
 
 
-def test_the_command_says_something_else_than_its_json(
-    reproduce: Any, files: Files, tmp_path: Path, monkeypatch: Any
-) -> None:
+def test_the_command_says_what_its_json_says(reproduce: Any, files: Files, tmp_path: Path, monkeypatch: Any) -> None:
     ledger, out = tmp_path / "looks.jsonl", tmp_path / "table.json"
     monkeypatch.setenv("NETCLUST_LOOKS", str(ledger))
     options = ["--draws", DRAWS, "--seeds", SEEDS, "--peers", "none", "--json", out]
@@ -98,7 +96,7 @@ def test_the_command_says_something_else_than_its_json(
     assert ran.err == "the published numbers are about KDDTest+, test.txt is another file\n"
 
 
-def test_a_bad_call_is_not_refused(reproduce: Any, files: Files, tmp_path: Path) -> None:
+def test_bad_calls_are_refused(reproduce: Any, files: Files, tmp_path: Path) -> None:
     given = ["--train", files.train, "--test", files.test]
     (tmp_path / "copy.txt").write_bytes(files.test.read_bytes())
     (tmp_path / "test.txt").write_bytes(files.other.read_bytes())
@@ -132,7 +130,7 @@ def test_a_bad_call_is_not_refused(reproduce: Any, files: Files, tmp_path: Path)
         ("matplotlib", ["--peers", "none", "--plots", "pictures"], "pip install 'netclust[plot]'"),
     ],
 )
-def test_an_absent_package_is_found_late(
+def test_an_absent_package_is_named_before_the_start(
     reproduce: Any, files: Files, monkeypatch: Any, absent: str, option: list[str], part: str
 ) -> None:
     found = importlib.util.find_spec
@@ -142,7 +140,7 @@ def test_an_absent_package_is_found_late(
     assert part in ran.err
 
 
-def test_a_look_is_not_counted(reproduce: Any, files: Files, tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_use_of_a_test_set_is_counted(reproduce: Any, files: Files, tmp_path: Path, monkeypatch: Any) -> None:
     ledger = tmp_path / "looks.jsonl"
     monkeypatch.setenv("NETCLUST_LOOKS", str(ledger))
     checksum = _sha256(files.other)

@@ -33,7 +33,7 @@ def reproduce(run: Any) -> Any:
     return lambda *args: run("reproduce", "coreference", "--splits", 2, *args, "--jobs", 1)
 
 
-def test_the_command_says_something_else_than_its_json(
+def test_the_command_says_what_its_json_says(
     reproduce: Any, litbank: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state, out, plots = tmp_path / "trials.jsonl", tmp_path / "out.json", tmp_path / "plots"
@@ -73,7 +73,7 @@ def test_the_command_says_something_else_than_its_json(
     assert json.loads(again.out)["rows"] == found["rows"]  # nothing but the JSON
 
 
-def test_misuse_is_not_told_in_one_line(reproduce: Any, litbank: Path, tmp_path: Path) -> None:
+def test_misuse_is_refused_in_one_line(reproduce: Any, litbank: Path, tmp_path: Path) -> None:
     state = tmp_path / "trials.jsonl"
     complaint(reproduce(tmp_path / "none", "--state", state), tmp_path / "none")
     complaint(reproduce(tmp_path, "--state", state), "name the folder of LitBank")
@@ -89,7 +89,7 @@ def test_misuse_is_not_told_in_one_line(reproduce: Any, litbank: Path, tmp_path:
     assert foreign.read_text() == "my notes\n"
 
 
-def test_a_file_of_something_else_is_cut(reproduce: Any, litbank: Path, tmp_path: Path) -> None:
+def test_a_file_of_something_else_is_not_cut(reproduce: Any, litbank: Path, tmp_path: Path) -> None:
     """Its last line has no end, as that of a stopped run; but it is not ours."""
     foreign = tmp_path / "notes.txt"
     for text in ("my notes\nand more", "my notes", "{}"):
@@ -98,7 +98,7 @@ def test_a_file_of_something_else_is_cut(reproduce: Any, litbank: Path, tmp_path
         assert foreign.read_text() == text
 
 
-def test_tasks_in_processes_are_not_done_or_their_errors_lost(tmp_path: Path) -> None:
+def test_tasks_in_processes_are_done_and_their_errors_raised(tmp_path: Path) -> None:
     folders = [tmp_path / name for name in "abc"]
     command._in_parallel(os.mkdir, [(folder,) for folder in folders], 2, "folders")
     assert all(folder.is_dir() for folder in folders)

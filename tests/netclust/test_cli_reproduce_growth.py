@@ -32,7 +32,7 @@ def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("command", "rows"), [("windows", 6), ("label-economy", 23)])
-def test_a_look_goes_uncounted(
+def test_a_use_of_a_test_set_is_counted(
     run: Any, files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, rows: int
 ) -> None:
     train, test = files
@@ -53,7 +53,7 @@ def test_a_look_goes_uncounted(
     assert "600 records" in ran.out
 
 
-def test_bad_input_is_run(run: Any, files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_bad_input_is_refused(run: Any, files: tuple[Path, Path], tmp_path: Path) -> None:
     train, test = files
     for command in ("windows", "label-economy"):
         for options, why in (

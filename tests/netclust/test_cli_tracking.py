@@ -17,7 +17,7 @@ from netclust.model import Model
 from netclust.models.network import train_network
 from netclust.models.params import load_params
 from netclust.stream.daemon.checkpoint import CheckpointStore, Cut
-from netclust.stream.daemon.models import ModelShelf
+from netclust.stream.daemon.models import ModelArchive
 from netclust.stream.daemon.paths import store_path
 from netclust.stream.store import Store
 
@@ -61,7 +61,7 @@ def test_a_daemons_state_folder(run: Any, files: Path, tmp_path: Path) -> None:
     linker.process(model.encoding.encode(simulate(2000, seed=9, day=1, attacks=KNOWN, attack_share=0.4).table()))
     state, store = tmp_path / "state", tmp_path / "state"
     state.mkdir()
-    ModelShelf(state).save(model)
+    ModelArchive(state).save(model)
     facts = {"model": model.fingerprint, "detector": {"exemplars": []}}
     CheckpointStore(store).write(Cut(facts, {}, linker=linker.freeze()))
     ran = run("profile", state, "-o", tmp_path / "state.json")
@@ -85,7 +85,7 @@ def test_labels_of_attacks_are_carried_over(run: Any, files: Path, tmp_path: Pat
     folders = [tmp_path / name for name in ("old", "new")]
     for folder, linker in zip(folders, linkers, strict=True):
         folder.mkdir()
-        ModelShelf(folder).save(model)
+        ModelArchive(folder).save(model)
         facts = {"model": model.fingerprint, "detector": {"exemplars": []}}
         CheckpointStore(folder).write(Cut(facts, {}, linker=linker.freeze()))
     with Store(store_path(folders[1])) as store:

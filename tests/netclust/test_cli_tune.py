@@ -21,7 +21,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_what_is_found_cannot_be_trained_with(run: Any, records: Path, tmp_path: Path) -> None:
+def test_what_is_found_can_be_trained_with(run: Any, records: Path, tmp_path: Path) -> None:
     best, log = tmp_path / "best.toml", tmp_path / "log.json"
     options = ("--learner", "unlearned", "--budget", "1s", "--jobs", "1")
     code, out, err = run("tune", "network", records, "-o", best, "--json", log, *options)
@@ -51,7 +51,7 @@ def test_what_is_found_cannot_be_trained_with(run: Any, records: Path, tmp_path:
     assert json.loads(out)["use"] == "late"
 
 
-def test_an_interruption_leaves_nothing(
+def test_an_interruption_leaves_the_best_so_far(
     run: Any, records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import netclust.cli.tune as command
@@ -94,7 +94,7 @@ def test_an_interruption_leaves_nothing(
         (("--schema", "none"), "schema"),
     ],
 )
-def test_an_option_that_cannot_be_is_taken(run: Any, records: Path, tmp_path: Path, options: Any, message: str) -> None:
+def test_impossible_options_are_refused(run: Any, records: Path, tmp_path: Path, options: Any, message: str) -> None:
     code, out, err = run("tune", "network", records, "-o", tmp_path / "best.toml", *options)
     assert (code, out, err.count("\n")) == (2, "", 1), err
     assert message in err
@@ -104,7 +104,7 @@ def test_an_option_that_cannot_be_is_taken(run: Any, records: Path, tmp_path: Pa
     ("attacks", "message"),
     [((), "no attack type at all"), (("syn_flood",), "the only attack type is syn_flood")],
 )
-def test_a_file_that_cannot_be_folded_is_taken(run: Any, tmp_path: Path, attacks: Any, message: str) -> None:
+def test_files_that_cannot_be_folded_are_refused(run: Any, tmp_path: Path, attacks: Any, message: str) -> None:
     from netclust.datasets.simulate import KNOWN
 
     path = tmp_path / "few.txt"
@@ -115,7 +115,9 @@ def test_a_file_that_cannot_be_folded_is_taken(run: Any, tmp_path: Path, attacks
     assert message.replace("syn_flood", KNOWN[0]) in err
 
 
-def test_a_test_set_is_tuned_on(run: Any, records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tuning_on_a_test_set_is_refused(
+    run: Any, records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(TEST_SETS, hashlib.sha256(records.read_bytes()).hexdigest(), "a test set of ours")
     code, _, err = run("tune", "network", records, "-o", tmp_path / "best.toml")
     assert code == 2

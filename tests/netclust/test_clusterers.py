@@ -55,7 +55,7 @@ def name_of(estimator: Any) -> str:
 
 
 @pytest.mark.parametrize("estimator", EVERY, ids=name_of)
-def test_an_estimator_does_not_cluster_separable_sets(estimator: Any, tmp_path: Path) -> None:
+def test_estimators_cluster_separable_sets(estimator: Any, tmp_path: Path) -> None:
     fitted = clone(estimator)
     assert fitted.fit(X, LABELS) is fitted
     told = {"k": 3} if isinstance(estimator, KMeansClusterer) else {}
@@ -73,7 +73,7 @@ def test_an_estimator_does_not_cluster_separable_sets(estimator: Any, tmp_path: 
 
 
 @pytest.mark.parametrize("estimator", EVERY, ids=name_of)
-def test_a_parameter_is_lost_or_changed_by_fit(estimator: Any) -> None:
+def test_parameters_survive_fit(estimator: Any) -> None:
     before = estimator.get_params()
     copy = clone(estimator)
     assert copy.get_params() == before
@@ -85,7 +85,7 @@ def test_a_parameter_is_lost_or_changed_by_fit(estimator: Any) -> None:
         copy.set_params(colour="red")
 
 
-def test_a_parameter_does_not_reach_the_learner() -> None:
+def test_parameters_reach_the_learner() -> None:
     given = CorrelationClusterer("mitre", "local", "exact", "n-slack", "slack", 2.0, 0.5)._settings(2.0)
     wanted = ClusterSettings(
         loss="mitre", oracle="local", predictor="exact", learner="n-slack", rescaling="slack", C=2.0, epsilon=0.5
@@ -100,7 +100,7 @@ def test_a_parameter_does_not_reach_the_learner() -> None:
     )
 
 
-def test_the_form_of_items_changes_what_is_learned() -> None:
+def test_the_form_of_items_does_not_change_what_is_learned() -> None:
     def fitted(forms: list[Any]) -> Any:
         return CorrelationClusterer(C=1e5).fit(forms, LABELS).coef_
 
@@ -123,7 +123,7 @@ def test_the_form_of_items_changes_what_is_learned() -> None:
         assert [z.tolist() for z in clusterer.predict(given)] == [TRUE] * 4
 
 
-def test_the_cost_is_not_chosen_on_held_out_sets() -> None:
+def test_the_cost_is_chosen_on_held_out_sets() -> None:
     chosen = CorrelationClusterer(C="cv", folds=2).fit(X, LABELS)
     assert chosen.C_ == 1e4  # all are without loss: the smallest
     assert chosen.settings_.C == 1e4
@@ -134,7 +134,7 @@ def test_the_cost_is_not_chosen_on_held_out_sets() -> None:
         CorrelationClusterer(C="cv").fit(X[:1], LABELS[:1])
 
 
-def test_the_number_of_clusters_is_another_than_asked_for() -> None:
+def test_the_number_of_clusters_is_the_one_asked_for() -> None:
     clusterer = KMeansClusterer(relation="difference").fit(X, LABELS)
     assert [z.max() + 1 for z in clusterer.predict(NEW, 2)] == [2, 2]
     assert [z.max() + 1 for z in clusterer.predict(NEW, np.int64(2))] == [2, 2]
@@ -150,7 +150,7 @@ def test_the_number_of_clusters_is_another_than_asked_for() -> None:
         CorrelationClusterer(C=1e5).fit(X, LABELS).predict(NEW, 3)
 
 
-def test_a_learned_likeness_is_no_better_than_an_unlearned_one() -> None:
+def test_a_learned_likeness_is_better_than_an_unlearned_one() -> None:
     train = [marbles(each=6, seed=seed) for seed in range(3)]
     held = [marbles((60, 180, 300), each=6, seed=seed) for seed in range(10, 13)]
     sets, labels = [x for x, _ in train], [y for _, y in train]
@@ -170,7 +170,7 @@ def test_a_learned_likeness_is_no_better_than_an_unlearned_one() -> None:
 
 
 @pytest.mark.parametrize("estimator", EVERY[:1] + EVERY[6:9:2], ids=name_of)
-def test_bad_input_gives_no_clear_error(estimator: Any, tmp_path: Path) -> None:
+def test_bad_input_gives_a_clear_error(estimator: Any, tmp_path: Path) -> None:
     fresh = clone(estimator)
     for use in (lambda: fresh.predict(NEW), lambda: fresh.score(NEW, LABELS[:2]), lambda: fresh.save(tmp_path / "m")):
         with pytest.raises(NotFittedError):
@@ -195,7 +195,7 @@ def test_bad_input_gives_no_clear_error(estimator: Any, tmp_path: Path) -> None:
         fresh.score(NEW, LABELS[:1])
 
 
-def test_an_estimator_without_a_task_or_with_a_wrong_name_trains() -> None:
+def test_estimators_without_a_task_or_with_a_wrong_name_are_refused() -> None:
     for bad in (
         CorrelationClusterer(oracle="guess"),
         CorrelationClusterer(C=-1.0),

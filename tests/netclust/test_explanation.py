@@ -51,7 +51,7 @@ def case(seed, n=90):
 
 @examples(few=60, many=2000)
 @given(seed=st.integers(0, 2**32 - 1), config=configs())
-def test_evidence_changes_a_verdict_or_shows_another_referent(seed, config):
+def test_evidence_changes_no_verdict_and_shows_its_referents(seed, config):
     _, model, batch = case(seed)
     plain, watched = (with_names(Linker(model, config)) for _ in range(2))
     for linker in (plain, watched):
@@ -76,7 +76,7 @@ def test_evidence_changes_a_verdict_or_shows_another_referent(seed, config):
 
 @examples(few=60, many=2000)
 @given(seed=st.integers(0, 2**32 - 1), config=configs())
-def test_contributions_do_not_add_up(seed, config):
+def test_contributions_add_up(seed, config):
     _, model, batch = case(seed)
     linker = with_names(Linker(model, config))
     verdicts, evidence = linker.process_with_evidence(batch, "all")
@@ -102,7 +102,7 @@ def test_contributions_do_not_add_up(seed, config):
 
 @examples(few=60, many=1000)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_a_contribution_differs_from_the_full_feature_vector(seed):
+def test_contributions_equal_the_full_feature_vector(seed):
     _, model, batch = case(seed, 6)
     layout, w = model.layout, model.w.astype(np.float32).astype(np.float64)
     blocks = [(f, f + 1) for f in range(layout.features)]
@@ -123,14 +123,14 @@ def test_a_contribution_differs_from_the_full_feature_vector(seed):
 
 @examples(few=60, many=2000)
 @given(seed=st.integers(0, 2**32 - 1), config=configs(), at=st.integers(0, 80))
-def test_judging_remembers_or_decides_otherwise(seed, config, at):
+def test_scoring_only_remembers_nothing_and_decides_the_same(seed, config, at):
     _, model, batch = case(seed)
     # Labels and maturing that are due with the next record do not count yet: leave them out to compare.
     config = msgspec.structs.replace(config, label_delay=None, mature_after=None)
     linker = with_names(Linker(model, config))
     linker.process(batch[:at])
     before = linker.snapshot()
-    judged = linker.judge(batch[at:])
+    judged = linker.score_only(batch[at:])
     assert linker.snapshot() == before
     for i in range(at, min(at + 5, len(batch))):
         alone = Linker.restore(model, before)
@@ -140,7 +140,7 @@ def test_judging_remembers_or_decides_otherwise(seed, config, at):
         assert judged.cluster[i - at] == (-1 if linked.parent[0] == -1 else linked.cluster[0])
 
 
-def test_a_referent_is_named_by_a_label_that_came_later():
+def test_a_referent_is_named_by_the_label_of_its_time():
     # Record 0 hangs on the root and is novel when record 1 is judged; its true label comes after that.
     linker = Linker(line_model([(0.1, "normal")]), LinkerConfig(referent_window=5, label_delay=1))
     batch = line([0.6, 0.58, 0.11, 0.12], labels=numbered(linker.labels, ["normal"] * 4))
@@ -150,7 +150,7 @@ def test_a_referent_is_named_by_a_label_that_came_later():
     assert verdicts.other_label[1] == -2
 
 
-def test_words_are_not_those_of_the_numbers():
+def test_words_are_those_of_the_numbers():
     linker = Linker(line_model(), LinkerConfig(referent_window=0))
     batch = line([0.8, 0.5, 0.12])
     verdicts, evidence = linker.process_with_evidence(batch, "all")
@@ -180,7 +180,7 @@ def test_words_are_not_those_of_the_numbers():
         evidence.at(1)
 
 
-def test_a_symbol_is_explained_by_its_number():
+def test_a_symbol_is_explained_by_its_text():
     num, code = np.zeros((2, 0), np.float32), np.array([[1], [2]], np.uint16)
     model = build_model(num, code, [0, 1], [1.0, 0, 0, 1.0, 0, 0, -5.0], widths=(3,))
     linker = Linker(model, LinkerConfig(referent_window=0))
@@ -191,7 +191,7 @@ def test_a_symbol_is_explained_by_its_number():
     assert "s0 v2 on both" in found.text()
 
 
-def test_an_explanation_overlooks_what_the_simulator_altered():
+def test_an_explanation_names_what_the_simulator_altered():
     """A small part of benchmarks/explanations.py: at least nine in ten name an altered attribute among three."""
     params = TrainParams(learner="margin", scale="spread", training_window=300, steps=50, false_alarm_rate=0.02)
     model = train_network(simulate(4000, seed=1).table(), params, seed=0)

@@ -41,13 +41,13 @@ def made(items=2, dimension=4, starts=(0, 0, 1), at=(0, 2), slots=(1, 3)):
         ({"slots": (1, 4)}, "slots must be 2 numbers below 4"),
     ],
 )
-def test_rows_that_would_be_read_out_of_bounds_are_taken(change, message):
+def test_rows_that_would_be_read_out_of_bounds_are_refused(change, message):
     assert made().items == 2
     with pytest.raises(InputError, match=message):
         made(**change)
 
 
-def test_sums_read_out_of_bounds_where_lengths_differ():
+def test_lengths_that_differ_are_refused():
     x = made()
     with pytest.raises(InputError, match="3 weights for 4 slots"):
         x.scores(np.zeros(3))
@@ -62,7 +62,7 @@ def test_sums_read_out_of_bounds_where_lengths_differ():
 
 
 @pytest.mark.parametrize("items", [0, 1, 2])
-def test_a_set_without_pairs_breaks_a_sum(items):
+def test_a_set_without_pairs_has_empty_sums(items):
     x = HashedPairs.of_rows(items, 3, [0] * max(0, items - 1), [])
     assert x.scores(np.ones(3)).shape == (0,)
     assert x.weighted_sum(np.zeros(0)).tolist() == [0, 0, 0]
@@ -72,7 +72,7 @@ def test_a_set_without_pairs_breaks_a_sum(items):
 
 
 @given(st.integers(0, 9), SEEDS)
-def test_sums_differ_from_those_of_dense_rows(n, seed):
+def test_sums_equal_those_of_dense_rows(n, seed):
     rng = np.random.default_rng(seed)
     x = random_pairs(rng, n) if n else HashedPairs.of_rows(0, 6, [], [])
     psi, w, e = dense_psi(x), rng.integers(-8, 9, 6) / 4, rng.integers(-2, 3, len(x.at) - 1) / 2
@@ -81,14 +81,14 @@ def test_sums_differ_from_those_of_dense_rows(n, seed):
 
 
 @given(st.integers(1, 9), SEEDS)
-def test_pairs_are_not_with_the_items_right_before_oldest_first(n, seed):
+def test_pairs_are_with_the_items_right_before_oldest_first(n, seed):
     x = random_pairs(np.random.default_rng(seed), n)
     want = [(i, j) for j in range(n) for i in range(j - int(x.starts[j + 1] - x.starts[j]), j)]
     assert list(zip(x.index.left.tolist(), x.index.right.tolist(), strict=True)) == want
 
 
 @given(st.integers(1, 8), SEEDS)
-def test_chosen_slots_get_other_numbers_or_rows(n, seed):
+def test_chosen_slots_keep_their_order_and_rows(n, seed):
     rng = np.random.default_rng(seed)
     x = random_pairs(rng, n)
     chosen = rng.permutation(6)[: rng.integers(0, 7)]
@@ -99,14 +99,14 @@ def test_chosen_slots_get_other_numbers_or_rows(n, seed):
     assert fewer.starts.tolist() == x.starts.tolist()
 
 
-def test_choosing_slots_changes_the_pairs_that_are_chosen_from():
+def test_choosing_slots_leaves_the_pairs_unchanged():
     x = made()
     x.with_slots(np.array([3]))
     assert (x.slots.tolist(), x.dimension) == ([1, 3], 4)
 
 
 @given(st.integers(1, 9), SEEDS)
-def test_kernels_of_some_rows_differ_from_their_plain_twins(n, seed):
+def test_kernels_of_some_rows_equal_their_plain_twins(n, seed):
     rng = np.random.default_rng(seed)
     x = random_pairs(rng, n)
     rows, w = rows_of(x), rng.normal(size=6)
@@ -138,7 +138,7 @@ def test_kernels_of_some_rows_differ_from_their_plain_twins(n, seed):
     assert dict(zip(slots[:kept].tolist(), values[:kept].tolist(), strict=True)) == {s: v for s, v in sums.items() if v}
 
 
-def test_a_kept_slot_is_written_past_the_rows():
+def test_kept_slots_are_written_within_the_rows():
     at, kept = np.full(3, 9, np.int64), np.full(4, 9, np.uint32)
     slots, number = np.array([0, 2, 1, 2], np.uint32), np.array([-1, -1, 0], np.int64)
     assert keep_slots(np.array([0, 2, 4]), slots, number, at, kept) == 2

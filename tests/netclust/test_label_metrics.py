@@ -12,7 +12,7 @@ from netclust.errors import InputError
 from netclust.label_metrics import default_labels, default_loss, hamming_loss, measure_labels
 
 
-def test_a_measure_is_not_what_it_is_by_hand() -> None:
+def test_measures_equal_those_by_hand() -> None:
     Y = np.array([[1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]])
     found = np.array([[1, 0, 0, 1], [0, 0, 1, 0], [0, 0, 0, 0]])
     scores = measure_labels(Y, found)
@@ -38,7 +38,7 @@ tables = st.integers(1, 12).flatmap(
 
 @pytest.mark.peers
 @given(tables)
-def test_scikit_learn_measures_otherwise(given: tuple[np.ndarray, np.ndarray]) -> None:
+def test_measures_equal_those_of_scikit_learn(given: tuple[np.ndarray, np.ndarray]) -> None:
     Y, found = given
     scores = measure_labels(Y, found)
     assert scores.hamming_loss == pytest.approx(metrics.hamming_loss(Y, found))
@@ -50,7 +50,7 @@ def test_scikit_learn_measures_otherwise(given: tuple[np.ndarray, np.ndarray]) -
     assert scores.jaccard == pytest.approx(alike)
 
 
-def test_the_default_is_not_the_best_single_labelling() -> None:
+def test_the_default_is_the_best_single_labelling() -> None:
     rng = np.random.default_rng(0)
     for _ in range(20):
         Y = (rng.random((9, 3)) < 0.5).astype(np.uint8)
@@ -61,7 +61,7 @@ def test_the_default_is_not_the_best_single_labelling() -> None:
     assert default_labels([[1, 0], [0, 0]]).tolist() == [0, 0]  # at one half the label is off
 
 
-def test_what_is_no_labelling_is_measured() -> None:
+def test_what_is_no_labelling_is_refused() -> None:
     with pytest.raises(InputError, match="neither 0 nor 1"):
         measure_labels([[0.5]], [[1]])
     with pytest.raises(InputError, match="shape"):

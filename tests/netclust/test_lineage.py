@@ -47,7 +47,7 @@ def followed(parents: list[int], kept: list[bool], cuts: list[int]) -> Lineage:
 
 
 @given(streams())
-def test_a_record_does_not_hang_on_the_wrong_one(stream: tuple[list[int], list[bool], list[int]]) -> None:
+def test_a_record_hangs_on_the_right_one(stream: tuple[list[int], list[bool], list[int]]) -> None:
     parents, kept, cuts = stream
     lineage = followed(parents, kept, cuts)
     expected = slow_follow(parents, kept)
@@ -60,7 +60,7 @@ def test_a_record_does_not_hang_on_the_wrong_one(stream: tuple[list[int], list[b
 
 
 @given(streams(), st.integers(1, 5), st.integers(1, 5))
-def test_a_path_does_not_go_astray(stream: tuple[list[int], list[bool], list[int]], first: int, last: int) -> None:
+def test_a_path_follows_the_links(stream: tuple[list[int], list[bool], list[int]], first: int, last: int) -> None:
     parents, kept, cuts = stream
     lineage = followed(parents, kept, cuts)
     tick, remembered, expected = len(parents) - 1, len(parents) - SIZE, []

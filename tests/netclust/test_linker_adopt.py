@@ -75,7 +75,7 @@ def test_a_model_with_more_referents_takes_over_the_whole_memory() -> None:
         one.process(today()[:400])
         one.label_cluster(int(one.clusters()[-1].id), "normal")
     more = replace(trained(), reference=concat([trained().reference, today()[:0]]))
-    changed = changed.adopt(more)
+    changed = changed.with_model(more)
     assert changed.process(today()[400:]).score.tobytes() == plain.process(today()[400:]).score.tobytes()
     assert changed.undo(changed.events[0]).covered == plain.undo(plain.events[0]).covered
 
@@ -83,9 +83,9 @@ def test_a_model_with_more_referents_takes_over_the_whole_memory() -> None:
 def test_another_root_keeps_the_window_and_judges_by_the_new_one() -> None:
     one = linker()
     one.process(today()[:400])
-    adopted = one.adopt(replace(trained(), rooted=False, calibration=None))
+    adopted = one.with_model(replace(trained(), rooted=False, calibration=None))
     assert adopted.counters()["referents"] == 200
-    assert not (adopted.judge(today()[400:]).via == 2).any()
+    assert not (adopted.score_only(today()[400:]).via == 2).any()
 
 
 def test_a_model_of_another_encoding_begins_anew_but_never_gives_a_cluster_id_twice() -> None:
@@ -93,7 +93,7 @@ def test_a_model_of_another_encoding_begins_anew_but_never_gives_a_cluster_id_tw
     other = trained(7).with_root(high)
     one = Linker(trained().with_root(high), LinkerConfig(referent_window=200))
     given_ids = set(one.process(today()[:500]).cluster.tolist())
-    adopted = one.adopt(other)
+    adopted = one.with_model(other)
     assert (adopted.tick, adopted.counters()["referents"]) == (500, 0)
     later = trained(7).encoding.encode(simulate(500, seed=3, day=1, attacks=HELD_BACK).table())
     new = {c for c in adopted.process(later).cluster.tolist() if c >= len(trained(7).encoding.labels)}

@@ -34,7 +34,7 @@ def decisions(tp: int, fn: int, fp: int, tn: int) -> tuple[NDArray[np.bool_], ND
     return anomalous, np.repeat([True, True, False, False], [tp, fn, fp, tn])
 
 
-def test_f11_comes_out_otherwise() -> None:
+def test_f11_comes_out() -> None:
     m = decision_metrics(*decisions(86, 14, 8, 92))
     assert (m.true_positives, m.false_negatives, m.false_positives, m.true_negatives) == (86, 14, 8, 92)
     assert (m.accuracy, m.detection_rate, m.false_positive_rate) == (0.89, 0.86, 0.08)
@@ -44,7 +44,7 @@ def test_f11_comes_out_otherwise() -> None:
 
 @FUZZ
 @given(*(st.integers(0, 50) for _ in range(4)))
-def test_the_rates_contradict_each_other(tp: int, fn: int, fp: int, tn: int) -> None:
+def test_the_rates_agree(tp: int, fn: int, fp: int, tn: int) -> None:
     m = decision_metrics(*decisions(tp, fn, fp, tn))
     n = tp + fn + fp + tn
     assert (m.accuracy is None) == (n == 0)
@@ -72,7 +72,7 @@ def test_nothing_divides_by_zero() -> None:
 
 @FUZZ
 @given(RANKED)
-def test_auc_differs_from_scikit_learn(ranked: list[tuple[float, bool]]) -> None:
+def test_auc_equals_scikit_learn(ranked: list[tuple[float, bool]]) -> None:
     score, truth = columns(ranked)
     if truth.all() or not truth.any():
         assert auc(score, truth) is None
@@ -82,7 +82,7 @@ def test_auc_differs_from_scikit_learn(ranked: list[tuple[float, bool]]) -> None
 
 @FUZZ
 @given(RANKED)
-def test_auc_is_not_the_chance_of_ranking_right(ranked: list[tuple[float, bool]]) -> None:
+def test_auc_is_the_chance_of_ranking_right(ranked: list[tuple[float, bool]]) -> None:
     score, truth = columns(ranked)
     found = auc(score, truth)
     if found is not None:
@@ -92,7 +92,7 @@ def test_auc_is_not_the_chance_of_ranking_right(ranked: list[tuple[float, bool]]
 
 @FUZZ
 @given(RANKED)
-def test_average_precision_differs_from_scikit_learn(ranked: list[tuple[float, bool]]) -> None:
+def test_average_precision_equals_scikit_learn(ranked: list[tuple[float, bool]]) -> None:
     score, truth = columns(ranked)
     if truth.any():
         expected = average_precision_score(truth, finite(score))
@@ -103,7 +103,7 @@ def test_average_precision_differs_from_scikit_learn(ranked: list[tuple[float, b
 
 @FUZZ
 @given(RANKED, st.sampled_from([0.0, 0.001, 0.01, 0.05, 0.1, 1 / 3, 0.5, 1.0]))
-def test_detection_at_a_rate_is_not_the_best_threshold(ranked: list[tuple[float, bool]], rate: float) -> None:
+def test_detection_at_a_rate_is_the_best_threshold(ranked: list[tuple[float, bool]], rate: float) -> None:
     score, truth = columns(ranked)
     found = detection_at(score, truth, rate)
     if truth.all() or not truth.any():
@@ -115,7 +115,7 @@ def test_detection_at_a_rate_is_not_the_best_threshold(ranked: list[tuple[float,
 
 @FUZZ
 @given(RANKED)
-def test_roc_points_split_a_tie_or_go_back(ranked: list[tuple[float, bool]]) -> None:
+def test_roc_points_keep_ties_together_and_rise(ranked: list[tuple[float, bool]]) -> None:
     score, truth = columns(ranked)
     fp, tp = roc_points(score, truth)
     assert (fp[0], tp[0], fp[-1], tp[-1]) == (0, 0, (~truth).sum(), truth.sum())
@@ -126,21 +126,21 @@ def test_roc_points_split_a_tie_or_go_back(ranked: list[tuple[float, bool]]) -> 
 
 @FUZZ
 @given(RANKED, st.integers(0, 1000))
-def test_the_order_of_records_matters(ranked: list[tuple[float, bool]], seed: int) -> None:
+def test_the_order_of_records_does_not_matter(ranked: list[tuple[float, bool]], seed: int) -> None:
     score, truth = columns(ranked)
     order = np.random.default_rng(seed).permutation(len(ranked))
     for metric in (auc, average_precision):
         assert metric(score, truth) == pytest.approx(metric(score[order], truth[order]), abs=1e-12)
 
 
-def test_a_large_stream_overflows_the_area() -> None:
+def test_a_large_stream_does_not_overflow_the_area() -> None:
     n = 400_000
     score = np.arange(n, dtype=np.float32)
     assert auc(score, np.arange(n) >= n // 2) == 1.0
     assert auc(score, np.arange(n) < n // 2) == 0.0
 
 
-def test_groups_are_miscounted() -> None:
+def test_groups_are_counted() -> None:
     anomalous = np.array([True, False, True, True])
     assert detection_by(anomalous, ["dos", "dos", "", "probe"]) == {
         "dos": {"records": 2, "detection_rate": 0.5},

@@ -22,7 +22,7 @@ from netclust.multilabel import MultilabelClassifier
 
 
 @parametrize_with_checks([MultilabelClassifier(epsilon=1.0)])
-def test_scikit_learn_has_something_to_complain_about(estimator: Any, check: Any) -> None:
+def test_scikit_learn_has_nothing_to_complain_about(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
@@ -30,7 +30,7 @@ def rows(n: int = 120, seed: int = 0) -> tuple[Any, Any]:
     return make_multilabel_classification(n, n_features=12, n_classes=4, random_state=seed)
 
 
-def test_a_model_is_no_better_than_chance() -> None:
+def test_a_model_is_better_than_chance() -> None:
     X, Y = rows(200)
     chance = max(f1_score(Y, np.full_like(Y, value), average="micro") for value in (0, 1))  # all on
     for model in (MultilabelClassifier(C=10.0), MultilabelClassifier(C=10.0, oracle="exact", predictor="cut")):
@@ -45,7 +45,7 @@ def test_a_model_is_no_better_than_chance() -> None:
     assert not alone.pair_weights_.any()
 
 
-def test_labels_that_exclude_each_other_are_found_together() -> None:
+def test_labels_that_exclude_each_other_are_learned() -> None:
     """One of three labels is on, and the only feature rises with its number: none of them is a half-line alone."""
     rng = np.random.default_rng(0)
     number = rng.integers(0, 3, 150)
@@ -57,7 +57,7 @@ def test_labels_that_exclude_each_other_are_found_together() -> None:
     assert (together.pair_weights_[np.triu_indices(3, 1)] < 0).all()
 
 
-def test_sparse_rows_are_learned_otherwise() -> None:
+def test_sparse_rows_are_learned_the_same() -> None:
     rng = np.random.default_rng(0)
     X = (rng.random((80, 40)) < 0.1) * rng.integers(1, 5, (80, 40)).astype(float)
     Y = np.column_stack([X[:, :3].any(axis=1), X[:, 3:6].any(axis=1), X[:, 5:9].any(axis=1)]).astype(int)
@@ -71,14 +71,14 @@ def test_sparse_rows_are_learned_otherwise() -> None:
     assert (full.feature_weights_ == filled.feature_weights_).all()
 
 
-def test_the_cost_is_chosen_elsewhere_than_on_folds() -> None:
+def test_the_cost_is_chosen_on_folds() -> None:
     X, Y = rows(60)
     model = MultilabelClassifier(C="cv", folds=2, epsilon=2.0, max_iterations=30).fit(X, Y)
     assert model.C_ == model.chosen_.C
     assert model.chosen_.losses[model.chosen_.grid.index(model.C_)] == min(model.chosen_.losses)
 
 
-def test_a_saved_model_predicts_otherwise(tmp_path: Path) -> None:
+def test_a_saved_model_predicts_the_same(tmp_path: Path) -> None:
     X, Y = rows(60)
     model = MultilabelClassifier(C=3.0).fit(X, Y)
     model.save(tmp_path / "some.safetensors")
@@ -100,12 +100,12 @@ def test_a_saved_model_predicts_otherwise(tmp_path: Path) -> None:
         ({"oracle": "luck"}, "'luck'"),
     ],
 )
-def test_a_parameter_that_cannot_be_is_taken(parameters: dict[str, Any], says: str) -> None:
+def test_impossible_parameters_are_refused(parameters: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError, match=says):
         MultilabelClassifier(**parameters).fit(*rows(20))
 
 
-def test_labels_that_are_none_are_taken() -> None:
+def test_labels_that_are_none_are_refused() -> None:
     X, Y = rows(20)
     with pytest.raises(ValueError, match="Unknown label type"):
         MultilabelClassifier().fit(X, Y * 2)
@@ -113,7 +113,7 @@ def test_labels_that_are_none_are_taken() -> None:
         MultilabelClassifier().fit(X, np.zeros(20))
 
 
-def test_features_are_scaled_otherwise() -> None:
+def test_features_are_scaled() -> None:
     X = np.array([[1.0, 5.0, 0.1], [3.0, 5.0, 0.1], [5.0, 5.0, 0.1]])
     encoder = LabelEncoder.of(("a", "b", "c"), ("l",), X)
     Z = encoder.rows(X)
@@ -131,7 +131,7 @@ def test_features_are_scaled_otherwise() -> None:
         encoder.rows(X[:, :2])
 
 
-def test_a_searcher_is_chosen_otherwise() -> None:
+def test_the_searcher_follows_the_number_of_labels() -> None:
     def problem(labels: int, **settings: Any) -> Any:
         encoder = LabelEncoder(("x",), tuple(map(str, range(labels))), (), (1.0,))
         return TASK.problem(encoder, LabelSettings(**settings))
@@ -143,7 +143,7 @@ def test_a_searcher_is_chosen_otherwise() -> None:
 
 
 @pytest.mark.parametrize("learner", ["n-slack", "frank-wolfe"])
-def test_another_learner_finds_another_model(learner: Any) -> None:
+def test_another_learner_finds_the_same_model(learner: Any) -> None:
     X, Y = rows(40)
     model = MultilabelClassifier(C=1.0, epsilon=0.05).fit(X, Y)
     encoder, problem = model.model_.encoder, TASK.problem(model.model_.encoder, model.model_.settings)
@@ -158,7 +158,7 @@ def test_another_learner_finds_another_model(learner: Any) -> None:
         TASK.learn(settings, problem, wide)
 
 
-def test_a_broken_encoder_is_taken() -> None:
+def test_a_broken_encoder_is_refused() -> None:
     for broken in (
         {"features": [], "labels": ["l"], "centre": [], "scale": []},
         {"features": ["a"], "labels": ["l"], "centre": [], "scale": [0.0]},

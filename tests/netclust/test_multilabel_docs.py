@@ -19,7 +19,7 @@ importlib.import_module("netclust.cli.multilabel_app")
 GUIDE = Path(__file__).resolve().parent.parent.parent / "docs" / "multilabel.md"
 
 
-def test_a_command_or_line_of_the_guide_fails(
+def test_commands_and_lines_of_the_guide_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], run: Callable[..., Any]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -23,7 +23,7 @@ PUBLIC = [
 ]  # fmt: skip
 
 
-def test_a_public_name_came_or_went() -> None:
+def test_the_public_names_are_pinned() -> None:
     assert sorted(netclust.__all__) == sorted(PUBLIC)
     assert set(PUBLIC) <= set(dir(netclust))
     assert sorted(netclust._HOME) == sorted(set(PUBLIC) - {"__version__"})
@@ -31,7 +31,7 @@ def test_a_public_name_came_or_went() -> None:
         assert getattr(netclust, name) is getattr(importlib.import_module(f"netclust.{home}"), name)
 
 
-def test_adapters_offer_other_names() -> None:
+def test_adapters_offer_their_names() -> None:
     import netclust.clustering
     import netclust.river
     import netclust.sklearn
@@ -42,16 +42,16 @@ def test_adapters_offer_other_names() -> None:
     assert netclust.clustering.__all__ == estimators
 
 
-def test_importing_is_slow() -> None:
+def test_importing_loads_nothing_heavy() -> None:
     code = "import sys, netclust; print([m for m in ('numpy', 'numba', 'msgspec') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-def test_an_unknown_name_is_found() -> None:
+def test_unknown_names_are_not_found() -> None:
     assert not hasattr(netclust, "nothing")
 
 
-def test_a_missing_library_is_not_named() -> None:
+def test_a_missing_library_is_named() -> None:
     for library, module, extra in (("river", "netclust.river", "river"), ("sklearn", "netclust.sklearn", "sklearn")):
         code = f"import sys; sys.modules[{library!r}] = None\ntry: import {module}\nexcept Exception as e: print(e)"
         out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

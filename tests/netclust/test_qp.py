@@ -41,7 +41,7 @@ def programs(draw):
 
 @settings(max_examples=60, deadline=None)
 @given(programs())
-def test_the_value_differs_from_a_general_solvers(program) -> None:
+def test_the_value_equals_a_general_solvers(program) -> None:
     vectors, losses, group, caps = program
     G = vectors @ vectors.T
     solution = solve(G, losses, group, caps)
@@ -56,7 +56,7 @@ def test_the_value_differs_from_a_general_solvers(program) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(programs())
-def test_the_primal_form_gives_another_solution(program) -> None:
+def test_the_primal_form_gives_the_same_solution(program) -> None:
     vectors, losses, group, caps = program
     solution = solve(vectors @ vectors.T, losses, group, caps)
     narrow = np.concatenate([vectors, vectors, vectors])  # more planes than twice the dimensions, some of them equal
@@ -68,7 +68,7 @@ def test_the_primal_form_gives_another_solution(program) -> None:
     assert again.alpha @ narrow == pytest.approx(solution.alpha @ vectors, rel=1e-4, abs=1e-4 * np.abs(vectors).max())
 
 
-def test_the_closed_form_of_one_constraint_is_missed() -> None:
+def test_the_closed_form_of_one_constraint_is_met() -> None:
     psi, m, C = np.array([1.0, 2.0]), 5, 1000.0
     g = psi[None] / m**2
     solution = solve(g @ g.T, np.array([100.0]), np.zeros(1, np.int64), np.array([C]))
@@ -80,7 +80,7 @@ def test_the_closed_form_of_one_constraint_is_missed() -> None:
     assert np.linalg.norm(free.alpha @ g) == pytest.approx(100 * m**2 / np.linalg.norm(psi), rel=1e-6)
 
 
-def test_planes_that_repeat_or_vanish_break_the_solution() -> None:
+def test_planes_that_repeat_or_vanish_keep_the_solution() -> None:
     rng = np.random.default_rng(0)
     g = rng.normal(size=(3, 4))
     vectors = np.concatenate([g, g, g[:1], np.zeros((2, 4))])
@@ -94,7 +94,7 @@ def test_planes_that_repeat_or_vanish_break_the_solution() -> None:
         assert solution.gap <= 1e-8 * solution.value
 
 
-def test_an_example_takes_more_than_its_share_of_c() -> None:
+def test_an_example_takes_no_more_than_its_share_of_c() -> None:
     """E11: without the cap of its own an example would take all of C."""
     vectors, losses = np.eye(2) * 0.01, np.array([100.0, 1.0])
     apart = solve(vectors @ vectors.T, losses, np.array([0, 1]), np.array([5.0, 5.0]))
@@ -103,12 +103,12 @@ def test_an_example_takes_more_than_its_share_of_c() -> None:
     assert shared.alpha == pytest.approx([10, 0], abs=1e-8)
 
 
-def test_no_planes_have_a_value_other_than_zero() -> None:
+def test_no_planes_have_value_zero() -> None:
     solution = solve(np.zeros((0, 0)), np.zeros(0), np.zeros(0, np.int64), np.ones(1))
     assert (solution.value, solution.gap, len(solution.alpha)) == (0, 0, 0)
 
 
-def test_the_gram_matrix_that_grows_differs_from_the_whole_one() -> None:
+def test_the_gram_matrix_that_grows_equals_the_whole_one() -> None:
     rng = np.random.default_rng(1)
     planes = WorkingSet(3, np.array([10.0]))
     for t in range(40):

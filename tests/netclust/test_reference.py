@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from netclust.batch import Batch
 from netclust.errors import InputError
-from netclust.kernels.cover import cover, make_room
+from netclust.kernels.cover import draw_cover, make_room
 from netclust.kernels.score import columns
 from netclust.reference import POOL, Choice, allocate, covering, draw_reference
 from netclust.similarity import in_units
@@ -28,18 +28,18 @@ NSL_KDD = {
 }  # fmt: skip
 
 
-def test_the_toy_allocation_differs() -> None:
+def test_the_toy_allocation_is_met() -> None:
     assert allocate([60, 30, 9, 1], 10) == [5, 3, 1, 1]
 
 
-def test_the_published_allocation_differs() -> None:
+def test_the_published_allocation_is_met() -> None:
     sizes = [size for size, _ in NSL_KDD.values()]
     assert dict(zip(NSL_KDD, allocate(sizes, 280), strict=True)) == {name: k for name, (_, k) in NSL_KDD.items()}
 
 
 @FUZZ
 @given(st.lists(st.integers(0, 30) | st.integers(0, 100_000), min_size=1, max_size=30), st.integers(0, 2000))
-def test_a_class_gets_nothing_or_more_than_it_has(counts: list[int], total: int) -> None:
+def test_every_class_gets_one_and_no_more_than_it_has(counts: list[int], total: int) -> None:
     classes = sum(count > 0 for count in counts)
     if total < classes:
         with pytest.raises(InputError, match=f"reference set of {total} cannot hold one record of each of {classes}"):
@@ -52,7 +52,7 @@ def test_a_class_gets_nothing_or_more_than_it_has(counts: list[int], total: int)
 
 @FUZZ
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=12), st.integers(1, 500))
-def test_a_larger_class_gets_fewer(counts: list[int], total: int) -> None:
+def test_a_larger_class_gets_no_fewer(counts: list[int], total: int) -> None:
     total = max(total, len(counts))
     taken = allocate(counts, total)
     for (a, i), (b, k) in zip(
@@ -63,7 +63,7 @@ def test_a_larger_class_gets_fewer(counts: list[int], total: int) -> None:
 
 @FUZZ
 @given(st.lists(st.integers(50, 1000), min_size=1, max_size=8), st.integers(8, 40))
-def test_a_share_is_off_by_more_than_one(counts: list[int], total: int) -> None:
+def test_a_share_is_off_by_less_than_one(counts: list[int], total: int) -> None:
     spare = total - len(counts)
     for k, count in zip(allocate(counts, total), counts, strict=True):
         assert abs(k - 1 - spare * count / sum(counts)) < 1
@@ -71,7 +71,7 @@ def test_a_share_is_off_by_more_than_one(counts: list[int], total: int) -> None:
 
 @FUZZ
 @given(st.lists(st.integers(-1, 5), min_size=1, max_size=80), st.integers(1, 60), st.integers(0, 9))
-def test_a_draw_repeats_a_record_or_misses_a_class(labels: list[int], total: int, seed: int) -> None:
+def test_a_draw_repeats_no_record_and_misses_no_class(labels: list[int], total: int, seed: int) -> None:
     label = np.array(labels, np.int32)
     classes = set(labels) - {-1}
     if not classes:
@@ -90,13 +90,13 @@ def test_a_draw_repeats_a_record_or_misses_a_class(labels: list[int], total: int
     assert rows.tolist() == draw_reference(label, total, np.random.default_rng(seed)).tolist()
 
 
-def test_every_seed_draws_the_same() -> None:
+def test_every_seed_draws_differently() -> None:
     label = np.repeat(np.arange(3, dtype=np.int32), 200)
     draws = {tuple(draw_reference(label, 30, np.random.default_rng(seed)).tolist()) for seed in range(5)}
     assert len(draws) == 5
 
 
-def test_a_draw_prefers_some_records() -> None:
+def test_a_draw_prefers_no_records() -> None:
     label = np.zeros(20, np.int32)
     drawn = np.zeros(20)
     for seed in range(400):
@@ -141,25 +141,25 @@ def cover_twin(batch: Batch, first: int, chance: np.ndarray) -> list[int]:
 
 @FUZZ
 @given(st.integers(0, 1000), st.integers(1, 70), st.integers(1, 4), st.data())
-def test_the_kernel_differs_from_its_numpy_twin(seed: int, n: int, values: int, data: st.DataObject) -> None:
+def test_the_kernel_equals_its_numpy_twin(seed: int, n: int, values: int, data: st.DataObject) -> None:
     batch = some_records(seed, n, values)
     k, first = data.draw(st.integers(1, n)), data.draw(st.integers(0, n - 1))
     chance = np.random.default_rng(seed).random(k)
     out = np.empty(k, np.int64)
     room = make_room(n, batch.num.shape[1], batch.code.shape[1])
-    cover(batch.num, batch.code, columns(batch.num), columns(batch.code), first, chance, room, out)
+    draw_cover(batch.num, batch.code, columns(batch.num), columns(batch.code), first, chance, room, out)
     assert out.tolist() == cover_twin(batch, first, chance)
     assert len(set(out.tolist())) == k
 
 
-def test_a_record_far_from_all_others_is_overlooked() -> None:
+def test_a_record_far_from_all_others_is_found() -> None:
     num = np.concatenate([np.random.default_rng(0).normal(0, 0.01, (999, 2)), [[50.0, 50.0]]]).astype(np.float32)
     batch = Batch(num=num, code=np.zeros((1000, 0), np.uint16))
     found = sum(999 in covering(batch, 5, np.random.default_rng(seed)) for seed in range(50))
     assert found >= 48  # a plain draw has it in 1 of 200
 
 
-def test_a_covering_set_leaves_more_uncovered_than_a_plain_one() -> None:
+def test_a_covering_set_leaves_less_uncovered_than_a_plain_one() -> None:
     rng = np.random.default_rng(5)
     num = (rng.exponential(1, (3000, 3)) ** 3).astype(np.float32)  # most records alike, a few far out
     batch = in_units(Batch(num=num, code=rng.integers(0, 2, (3000, 1)).astype(np.uint16)), [True])
@@ -177,7 +177,7 @@ def test_a_covering_set_leaves_more_uncovered_than_a_plain_one() -> None:
     assert uncovered["covering"] < 0.8 * uncovered["proportional"]
 
 
-def test_a_large_class_costs_its_square() -> None:
+def test_a_large_class_is_drawn_from_a_pool() -> None:
     batch = some_records(6, POOL + 5000, 30)
     rows = draw_reference(np.zeros(len(batch), np.int32), 40, np.random.default_rng(3), "covering", apart=batch)
     assert len(rows) == 40

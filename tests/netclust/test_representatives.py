@@ -98,7 +98,7 @@ def test_ties_go_to_references_then_to_the_oldest_kept_then_to_the_window():
     assert v.parent.tolist() == [-1, 0, -1, 0, 2, 0, -2, -2]
     # 0.75 is as near to 0.5 as to 1.0: the root wins at 0.75; with it out of the way, the oldest of all.
     low = replace(model, calibration=Calibration(root=0.5, false_alarm_rate=0.1, obtained=0.1, records=1))
-    assert linker.adopt(low).judge(line([0.75])).parent.tolist() == [0]
+    assert linker.with_model(low).score_only(line([0.75])).parent.tolist() == [0]
 
 
 def test_of_equals_on_both_sides_the_older_is_linked_to_wherever_it_lies():
@@ -106,13 +106,13 @@ def test_of_equals_on_both_sides_the_older_is_linked_to_wherever_it_lies():
     linker.process(line([0.25, 0.75, 1.5]))  # 0 and 1 are kept
     linker.label_record("0:1", "normal")
     root = Calibration(root=0.1, false_alarm_rate=0.1, obtained=0.1, records=1)
-    linker = linker.adopt(replace(linker.model, calibration=root))
-    v = linker.judge(line([0.5]))
+    linker = linker.with_model(replace(linker.model, calibration=root))
+    v = linker.score_only(line([0.5]))
     assert (v.parent[0], v.score[0]) == (0, 0.0)
     kept = linker._parts[0].kept  # the same two, in the other order
     for array in (*kept.member, kept.priority):
         array[..., :2] = array[..., [1, 0]]
-    assert_same(linker.judge(line([0.5])), v)
+    assert_same(linker.score_only(line([0.5])), v)
 
 
 def test_feedback_reaches_what_is_kept_and_can_be_undone():
@@ -120,10 +120,10 @@ def test_feedback_reaches_what_is_kept_and_can_be_undone():
     said = linker.label_cluster(3, "worm")
     assert said.covered == sum(t < 3 for t in kept_ticks(linker)) > 0
     assert linker.knows_cluster(3)
-    v = linker.judge(line([0.5]))
+    v = linker.score_only(line([0.5]))
     assert (v.via[0], linker.labels.name(v.label[0])) == (WINDOW, "worm")
     linker.undo(said)
-    assert linker.judge(line([0.5])).via.tolist() == [DESCENDANT]
+    assert linker.score_only(line([0.5])).via.tolist() == [DESCENDANT]
     tick = kept_ticks(linker)[0]
     assert linker.label_record(f"0:{tick}", "benign").covered == 1
     assert linker.members(record_id=f"0:{tick}")[0].tolist() == [[0.5]]
@@ -182,9 +182,9 @@ def test_another_reference_set_keeps_the_representatives():
     linker = flooded(8)
     more = replace(linker.model, reference=concat([linker.model.reference, linker.model.reference[:1]]))
     ticks = kept_ticks(linker)
-    adopted = linker.adopt(more)
+    adopted = linker.with_model(more)
     assert kept_ticks(adopted) == ticks
-    assert adopted.judge(line([0.5])).via.tolist() == [DESCENDANT]
+    assert adopted.score_only(line([0.5])).via.tolist() == [DESCENDANT]
 
 
 def test_without_a_window_nothing_leaves_it():

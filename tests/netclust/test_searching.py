@@ -95,49 +95,49 @@ def test_any_stream_with_any_feedback_gives_the_same(seed, config):
         script = random_script(rng, batch, 6)
         for said, scope, target, label, from_tick in [*script, (len(batch), None, None, None, None)]:
             assert differences(full.process(batch[at:said]), pruned.process(batch[at:said])) == []
-            assert differences(full.judge(batch[:5]), pruned.judge(batch[:5])) == []
+            assert differences(full.score_only(batch[:5]), pruned.score_only(batch[:5])) == []
             at = said
             if scope is not None:
                 for linker in (full, pruned):
                     say(linker, scope, target, label, from_tick)
         for p, part in enumerate(pruned._parts):
-            index, how = pruned.searching.window(p, part)
+            index, how = pruned.referent_search.window(p, part)
             if how:
                 check_index(index, part)
     assert len(NAMES) == len(full.labels)
 
 
 @borrowing(kernel)
-def bounds_and_scores(ix, hunt, scorer, num, code, out):
+def bounds_and_scores(index, scratch, scorer, num, code, out):
     """out: of every record and member, its score, the exact bounds of leaf and node, and whether units let it pass."""
-    matches, steps, query, at = hunt.matches, hunt.steps, hunt.query, 0
+    matches, steps, query, at = scratch.matches, scratch.steps, scratch.query, 0
     for i in range(len(num)):
         x, codes, start = num[i], code[i], scorer.base
         for s in range(len(codes)):
             start += scorer.own[scorer.offset[s] + codes[s]]
             matches[s] = scorer.match[scorer.offset[s] + codes[s]]
         boxes.prepare(query, steps, x, codes, start, matches)
-        ceiling = boxes.ceiling_of(ix, query, scorer, x)
-        leaves, nodes = boxes.leaf_boxes(ix), boxes.node_boxes(ix)
+        ceiling = boxes.ceiling_of(index, query, scorer, x)
+        leaves, nodes = boxes.leaf_boxes(index), boxes.node_boxes(index)
         for side in range(2):
-            n = ix.roots[side]
-            boxes.box_lacks(query.step, steps.cap, query.price, query.bit, nodes, side, n, ix.lacks)
+            n = index.roots[side]
+            boxes.box_lacks(query.step, steps.cap, query.price, query.bit, nodes, side, n, index.lacks)
             for k in range(n):
-                node = np.int64(ix.root_node[side, k])
-                width = np.int64(ix.width[node])
-                boxes.box_lacks(query.step, steps.cap, query.price, query.bit, leaves, node, width, ix.leaf_lacks)
+                node = np.int64(index.root_node[side, k])
+                width = np.int64(index.width[node])
+                boxes.box_lacks(query.step, steps.cap, query.price, query.bit, leaves, node, width, index.leaf_lacks)
                 for j in range(width):
-                    leaf = np.int64(ix.leaf[node, j])
-                    size = np.int64(ix.size[leaf])
+                    leaf = np.int64(index.leaf[node, j])
+                    size = np.int64(index.size[leaf])
                     for first in range(0, size, boxes.WIDE):
                         boxes.members_within(
-                            query.step, steps.cap, query.price, query.byte, ix.member, leaf, first, size,
-                            np.int64(boxes.MOST), ix.member_lacks,
+                            query.step, steps.cap, query.price, query.byte, index.member, leaf, first, size,
+                            np.int64(boxes.MOST), index.member_lacks,
                         )  # fmt: skip
                     for m in range(size):
-                        slot = ix.number[leaf, m] % len(ix.where)
+                        slot = index.number[leaf, m] % len(index.where)
                         weights = (scorer.slope, scorer.far)
-                        score = boxes.score_of(x, codes, start, matches, weights[0], weights[1], ix.row, slot)
+                        score = boxes.score_of(x, codes, start, matches, weights[0], weights[1], index.row, slot)
                         limit = boxes.limit_of(ceiling, score, steps.unit[0])
                         out[at, 0] = score
                         out[at, 1] = boxes.box_bound(
@@ -146,7 +146,9 @@ def bounds_and_scores(ix, hunt, scorer, num, code, out):
                         out[at, 2] = boxes.box_bound(
                             x, codes, start, matches, weights[0], weights[1], nodes.exact, nodes.mask, side, k
                         )
-                        passes = ix.lacks[k] <= limit and ix.leaf_lacks[j] <= limit and ix.member_lacks[m] <= limit
+                        passes = (
+                            index.lacks[k] <= limit and index.leaf_lacks[j] <= limit and index.member_lacks[m] <= limit
+                        )
                         out[at, 3] = 1 if passes else 0
                         at += 1
     return at
@@ -160,10 +162,10 @@ def test_no_bound_is_below_a_score(small_groups):
         features, widths = len(model.encoding.kept), model.encoding.widths
         linker = with_names(Linker(model, LinkerConfig(referent_window=60), search="pruned"))
         linker.process(random_stream(rng, 60, features, widths))
-        index = linker.searching.window(0, linker._parts[0])[0]
+        index = linker.referent_search.window(0, linker._parts[0])[0]
         some = random_stream(rng, 20, features, widths)
         out = np.zeros((20 * 61, 4), np.float32)
-        n = bounds_and_scores(index, linker.searching.hunt(0), model.scorer, some.num, some.code, out)
+        n = bounds_and_scores(index, linker.referent_search.scratch(0), model.scorer, some.num, some.code, out)
         score, leaf, node, passes = out[:n].T
         assert (leaf >= score).all()
         assert (node >= leaf).all()
@@ -197,8 +199,8 @@ def test_a_restored_linker_and_one_that_adopts_weights_go_on_alike(small_groups)
     pruned = Linker.restore(model, pruned.snapshot(), search="pruned")
     assert differences(full.process(today[500:600]), pruned.process(today[500:600])) == []
     other = replace(model, averaged=model.averaged * 1.25, last=model.last * 1.25)
-    full, pruned = full.adopt(other), pruned.adopt(other)
-    assert pruned.searching.search == "pruned"
+    full, pruned = full.with_model(other), pruned.with_model(other)
+    assert pruned.referent_search.search == "pruned"
     assert differences(full.process(today[600:]), pruned.process(today[600:])) == []
 
 
@@ -213,23 +215,23 @@ def test_an_index_that_is_full_is_given_up_and_made_anew(monkeypatch):
     lost = False
     for at in range(0, 700, 100):
         assert differences(full.process(today[at : at + 100]), pruned.process(today[at : at + 100])) == []
-        lost = lost or bool(pruned.searching._windows[0].tally[boxes.LOST])
+        lost = lost or bool(pruned.referent_search._windows[0].tally[boxes.LOST])
     assert lost
 
 
 def test_auto_scans_few_referents_and_leaves_bounds_where_they_do_not_pay():
     model = train_network(simulate(3000, seed=1).table(), seed=0)  # a perceptron: weights of either sign
     few = Linker(model, LinkerConfig(referent_window=PRUNE_FROM - 1))
-    assert few.searching.window(0, few._parts[0])[1] == kernels.FULL
+    assert few.referent_search.window(0, few._parts[0])[1] == kernels.FULL
     many = Linker(model, LinkerConfig(referent_window=PRUNE_FROM))
-    assert many.searching.window(0, many._parts[0])[1] == kernels.CHEAPEST
+    assert many.referent_search.window(0, many._parts[0])[1] == kernels.CHEAPEST
     today = model.encoding.encode(simulate(12_000, seed=2, day=1).table())
     many.process(today)
-    work = many.searching.work()
+    work = many.referent_search.work()
     full = Linker(model, LinkerConfig(referent_window=PRUNE_FROM), search="full")
     full.process(today)
     assert 0 < work["scored_total"] < PRUNE_FROM * 12_000
-    assert full.searching.work()["scored_total"] == 0
+    assert full.referent_search.work()["scored_total"] == 0
 
 
 @pytest.mark.long

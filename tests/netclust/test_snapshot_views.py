@@ -47,7 +47,7 @@ def test_another_model_leaves_what_was_frozen_as_it_was() -> None:
     one.process(TODAY[:700])
     frozen, expected = one.freeze(), one.snapshot()
     other = replace(MODEL, averaged=MODEL.averaged * 2, last=MODEL.last * 2)
-    moved = one.adopt(other)
+    moved = one.with_model(other)
     assert moved.counters()["referents"] == 200  # it goes on with the same buffer
     assert not np.array_equal(moved._parts[0].window.unary[500:700], frozen.arrays["0.window.unary"])
     moved.process(TODAY[700:])

@@ -8,7 +8,7 @@ import pytest
 from netclust.batch import Batch
 from netclust.learners import LatentSvm, Lsp, OneSlack
 from netclust.learners.forest import ForestProblem, LinkProblem, clusters
-from netclust.models.network_problem import NetworkProblem, stretches
+from netclust.models.network_problem import NetworkProblem, cut_slices
 from netclust.pairs import ComputedPairs
 from netclust.similarity import WeightLayout
 from netclust.structures.partition import canonical
@@ -59,7 +59,7 @@ def test_a_structural_svm_trains_the_network_task(length):
     num = (label[:, None] / 2 + rng.normal(0, 0.05, (60, 2))).astype(np.float32)
     batch = Batch(num=num, code=(label % 2)[:, None].astype(np.uint16), label=label.astype(np.int32))
     problem = NetworkProblem(WeightLayout(2, (2,), 1), window=15)
-    examples = stretches(batch, length=length)
+    examples = cut_slices(batch, length=length)
     fit = OneSlack(C=1000.0, epsilon=0.01).fit(problem, examples)
     assert fit.converged
     latent = LatentSvm(OneSlack(C=1000.0, epsilon=0.01), tolerance=0.001).fit(problem, examples, warm=fit)

@@ -34,7 +34,7 @@ def case(request):
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_a_constraint_of_the_full_problem_is_violated_by_more_than_epsilon(learner, case) -> None:
+def test_no_constraint_of_the_full_problem_is_violated_by_more_than_epsilon(learner, case) -> None:
     """Theorems 2 and 6."""
     examples, C, rescaling = case
     fit = learner(C=C, epsilon=EPSILON, rescaling=rescaling).fit(PROBLEM, examples)
@@ -48,7 +48,7 @@ def test_a_constraint_of_the_full_problem_is_violated_by_more_than_epsilon(learn
 
 
 @pytest.mark.parametrize("learner", [*LEARNERS, FrankWolfe])
-def test_the_bounds_do_not_hold_the_optimum_between_them(learner, case) -> None:
+def test_the_bounds_hold_the_optimum_between_them(learner, case) -> None:
     examples, C, rescaling = case
     if learner is FrankWolfe:
         fit = FrankWolfe(C=C, epsilon=EPSILON, max_iterations=20_000).fit(PROBLEM, examples)
@@ -72,7 +72,7 @@ def test_the_bounds_do_not_hold_the_optimum_between_them(learner, case) -> None:
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_the_slack_is_below_the_training_loss(learner, case) -> None:
+def test_the_slack_is_not_below_the_training_loss(learner, case) -> None:
     """Theorems 1 and 3."""
     examples, C, rescaling = case
     fit = learner(C=C, epsilon=EPSILON, rescaling=rescaling).fit(PROBLEM, examples)
@@ -80,7 +80,7 @@ def test_the_slack_is_below_the_training_loss(learner, case) -> None:
     assert fit.xi + EPSILON >= risk
 
 
-def test_more_constraints_are_added_than_theorem_4_allows(case) -> None:
+def test_no_more_constraints_are_added_than_theorem_4_allows(case) -> None:
     examples, C, rescaling = case
     R, D = largest(examples)
     fit = NSlack(C=C, epsilon=EPSILON, rescaling=rescaling, purge_after=KEEP).fit(PROBLEM, examples)
@@ -88,7 +88,7 @@ def test_more_constraints_are_added_than_theorem_4_allows(case) -> None:
     assert len(fit.planes) <= max(2 * len(examples) * D / EPSILON, 8 * C * D**power * R**2 / EPSILON**2)
 
 
-def test_more_iterations_are_made_than_theorem_7_allows(case) -> None:
+def test_no_more_iterations_are_made_than_theorem_7_allows(case) -> None:
     examples, C, rescaling = case
     R, D = largest(examples)
     assert 0 < EPSILON < 4 * R**2 * C
@@ -98,7 +98,7 @@ def test_more_iterations_are_made_than_theorem_7_allows(case) -> None:
     assert fit.iterations <= (margin if rescaling == "margin" else slack)
 
 
-def test_one_slack_and_n_slacks_end_in_different_places(case) -> None:
+def test_one_slack_and_n_slacks_end_in_the_same_place(case) -> None:
     """Theorem 5."""
     examples, C, rescaling = case
     one = OneSlack(C=C, epsilon=1e-4, rescaling=rescaling).fit(PROBLEM, examples)
@@ -111,7 +111,7 @@ def test_one_slack_and_n_slacks_end_in_different_places(case) -> None:
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_the_dual_falls_or_exceeds_the_value_of_no_weights(learner, case) -> None:
+def test_the_dual_rises_up_to_the_value_of_no_weights(learner, case) -> None:
     examples, C, rescaling = case
     made = learner(C=C, epsilon=EPSILON, rescaling=rescaling, purge_after=KEEP)
     planes = made.fit(PROBLEM, examples).planes
@@ -125,7 +125,7 @@ def test_the_dual_falls_or_exceeds_the_value_of_no_weights(learner, case) -> Non
     assert values[-1] <= most
 
 
-def test_iterations_grow_with_the_number_of_examples() -> None:
+def test_iterations_do_not_grow_with_the_number_of_examples() -> None:
     counts = [
         OneSlack(C=10.0, epsilon=0.1).fit(PROBLEM, random_examples(seed, n=n)).iterations
         for n in (10, 40, 160, 640)
@@ -153,7 +153,7 @@ def test_the_clamp_of_the_printed_algorithm_ends_training_early() -> None:
     assert (printed > right + 1e-3).any()
 
 
-def test_f5_differs_from_its_printed_numbers() -> None:
+def test_f5_has_its_printed_numbers() -> None:
     x = np.array([[0.9, 1], [0.2, 1], [0.4, 1]])
     y = np.array([0, 0, 1])
     problem = ThreeItems(2)
@@ -183,7 +183,7 @@ def high_loss(psi, m, other=None):
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_the_closed_form_of_one_high_loss_is_missed(learner) -> None:
+def test_the_closed_form_of_one_high_loss_is_met(learner) -> None:
     """Section 6.2: beta = C/m^2, xi = 100 - C |psi|^2 / m^4."""
     fit = learner(C=1000.0).fit(Enumerated(2), high_loss([1.0, 2.0], 5))
     assert fit.w == pytest.approx(40 * np.array([1.0, 2.0]))
@@ -192,7 +192,7 @@ def test_the_closed_form_of_one_high_loss_is_missed(learner) -> None:
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_one_high_loss_rules_a_slack_rescaled_model(learner) -> None:
+def test_one_high_loss_does_not_rule_a_slack_rescaled_model(learner) -> None:
     """Margin rescaling asks the high loss for a margin of 100, slack rescaling for 1, as of every other output."""
     examples = high_loss([1.0, 0.0], 10, other=np.array([0.0, 1.0]))
     C = 1e5
@@ -205,7 +205,7 @@ def test_one_high_loss_rules_a_slack_rescaled_model(learner) -> None:
     assert margin.w[1] == pytest.approx(0, abs=1e-3)  # all of C went to the high loss
 
 
-def test_a_sum_of_slacks_is_not_n_times_their_mean() -> None:
+def test_a_sum_of_slacks_is_n_times_their_mean() -> None:
     examples = random_examples(1)
     total = NSlack(C=2.0, epsilon=1e-4, slack_norm="sum").fit(PROBLEM, examples)
     mean = NSlack(C=2.0 * len(examples), epsilon=1e-4).fit(PROBLEM, examples)

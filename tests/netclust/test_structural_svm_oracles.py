@@ -22,7 +22,7 @@ def lower(fit, C):
 
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("seed", range(5))
-def test_an_oracle_that_searches_more_lowers_the_objective(learner, seed) -> None:
+def test_an_oracle_that_searches_more_does_not_lower_the_objective(learner, seed) -> None:
     """Under-generating <= exact <= over-generating (constraint strengthening)."""
     examples, C = random_examples(seed, relaxed=4), 5.0
     problem = Enumerated(3)
@@ -38,7 +38,7 @@ def test_an_oracle_that_searches_more_lowers_the_objective(learner, seed) -> Non
 
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("seed", range(5))
-def test_an_over_generating_oracle_leaves_a_real_output_violated(learner, seed) -> None:
+def test_an_over_generating_oracle_leaves_no_real_output_violated(learner, seed) -> None:
     """Theorems 5 and 6 of 2008 (12 and 13 of 2009)."""
     examples, epsilon = random_examples(seed, relaxed=4), 0.05
     problem = Enumerated(3, search="over")
@@ -50,7 +50,7 @@ def test_an_over_generating_oracle_leaves_a_real_output_violated(learner, seed) 
 
 @pytest.mark.parametrize("search", ["under", "over"])
 @pytest.mark.parametrize("seed", range(3))
-def test_an_inexact_oracle_needs_more_constraints_than_its_bound(search, seed) -> None:
+def test_an_inexact_oracle_needs_no_more_constraints_than_its_bound(search, seed) -> None:
     """Theorems 1 and 4 of 2008, with R the longest feature vector."""
     examples, C, epsilon = random_examples(seed, relaxed=4), 5.0, 0.1
     fit = NSlack(C=C, epsilon=epsilon, purge_after=10**6).fit(Enumerated(3, search=search), examples)
@@ -71,7 +71,7 @@ def test_an_under_generating_oracle_puts_primal_below_dual() -> None:
     assert below
 
 
-def test_the_slack_of_a_rho_oracle_is_not_repaired_by_lemma_1() -> None:
+def test_the_slack_of_a_rho_oracle_is_repaired_by_lemma_1() -> None:
     oracle = Enumerated(3, rho=RHO)
     rng = np.random.default_rng(0)
     weak = 0
@@ -89,7 +89,7 @@ def test_the_slack_of_a_rho_oracle_is_not_repaired_by_lemma_1() -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_optimum_is_outside_the_interval_of_a_rho_oracle(seed) -> None:
+def test_the_optimum_is_within_the_interval_of_a_rho_oracle(seed) -> None:
     """Theorem 2 of 2008 (9 of 2009): one example."""
     examples, C = random_examples(seed, n=1, K=30), 20.0
     oracle = Enumerated(3, rho=RHO)
@@ -102,7 +102,7 @@ def test_the_optimum_is_outside_the_interval_of_a_rho_oracle(seed) -> None:
     assert optimum <= upper * (1 + 1e-8)
 
 
-def test_the_risk_of_a_rho_prediction_is_above_theorem_3() -> None:
+def test_the_risk_of_a_rho_prediction_keeps_theorem_3() -> None:
     """Theorem 3 of 2008 (10 of 2009): prediction is the most costly output within rho of the best score."""
     rng = np.random.default_rng(1)
     checked = 0
@@ -119,7 +119,7 @@ def test_the_risk_of_a_rho_prediction_is_above_theorem_3() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_frank_wolfe_ends_elsewhere_than_cutting_planes(seed) -> None:
+def test_frank_wolfe_ends_where_cutting_planes_do(seed) -> None:
     """Trainer B of the Taskar recipe, exact and over-generating: primal = dual = the cutting planes' objective."""
     examples, C, epsilon = random_examples(seed, relaxed=4), 2.0, 0.02
     for search in ("exact", "over"):
@@ -147,7 +147,7 @@ def latent_objective(problem, examples, w, C):
 
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("seed", range(4))
-def test_a_round_raises_the_objective_of_a_latent_svm(learner, seed) -> None:
+def test_rounds_lower_the_objective_of_a_latent_svm(learner, seed) -> None:
     examples, problem, C = latent_trees(seed), TreeProblem(4), 5.0
     fit = LatentSvm(learner(C=C, epsilon=0.01), tolerance=0.0).fit(problem, examples)
     assert fit.converged
@@ -161,7 +161,7 @@ def test_a_round_raises_the_objective_of_a_latent_svm(learner, seed) -> None:
     assert not shorter.converged
 
 
-def test_planes_of_a_round_are_wrong_in_the_next() -> None:
+def test_planes_of_a_round_hold_in_the_next() -> None:
     """Carried-over planes hold for the new gold structures: the fit is that of a start without them."""
     examples, problem = latent_trees(3), TreeProblem(4)
     fit = LatentSvm(OneSlack(C=5.0, epsilon=1e-4), tolerance=0.0).fit(problem, examples)
@@ -171,6 +171,6 @@ def test_planes_of_a_round_are_wrong_in_the_next() -> None:
     assert again.planes.gold[0] == pytest.approx(gold)
 
 
-def test_latent_structures_with_slack_rescaling_are_accepted() -> None:
+def test_latent_structures_with_slack_rescaling_are_refused() -> None:
     with pytest.raises(InputError, match="margin rescaling"):
         LatentSvm(OneSlack(rescaling="slack"))

@@ -45,7 +45,7 @@ class InterruptedTrainingError(Exception):
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_run_that_was_stopped_ends_differently(name, tmp_path) -> None:
+def test_a_run_that_was_stopped_ends_the_same(name, tmp_path) -> None:
     learner, problem, examples = RUNS[name]
     whole = learner.fit(problem, examples)
     assert whole.converged
@@ -62,7 +62,7 @@ def test_a_run_that_was_stopped_ends_differently(name, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_run_that_crashed_ends_differently(name, tmp_path) -> None:
+def test_a_run_that_crashed_ends_the_same(name, tmp_path) -> None:
     learner, problem, examples = RUNS[name]
     whole = learner.fit(problem, examples)
     file, seen = tmp_path / "run.safetensors", []
@@ -87,7 +87,7 @@ def stopped_at_two(learner, file, problem=PROBLEM, examples=EXAMPLES):
     assert file.exists()
 
 
-def test_a_checkpoint_of_another_training_is_gone_on_with(tmp_path) -> None:
+def test_a_checkpoint_of_another_training_is_refused(tmp_path) -> None:
     file = tmp_path / "run.safetensors"
     one = OneSlack(C=20.0, epsilon=1e-3)
     stopped_at_two(one, file)
@@ -107,7 +107,7 @@ def test_a_checkpoint_of_another_training_is_gone_on_with(tmp_path) -> None:
     assert longer.fit(PROBLEM, EXAMPLES, checkpoint=file).converged
 
 
-def test_a_damaged_checkpoint_is_read(tmp_path) -> None:
+def test_damaged_checkpoints_are_refused(tmp_path) -> None:
     file = tmp_path / "run.safetensors"
     stopped_at_two(OneSlack(C=20.0), file)
     file.write_bytes(file.read_bytes()[:-40])
@@ -116,7 +116,7 @@ def test_a_damaged_checkpoint_is_read(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("learner", [OneSlack, NSlack])
-def test_forgetting_idle_planes_changes_the_result(learner) -> None:
+def test_forgetting_idle_planes_keeps_the_result(learner) -> None:
     fits = [learner(C=50.0, epsilon=1e-4, purge_after=after).fit(PROBLEM, EXAMPLES) for after in (10**6, 2)]
     assert all(fit.converged for fit in fits)
     assert len(fits[1].planes) < len(fits[0].planes)
@@ -125,7 +125,7 @@ def test_forgetting_idle_planes_changes_the_result(learner) -> None:
 
 @pytest.mark.parametrize("learner", [OneSlack, NSlack])
 @pytest.mark.parametrize("rescaling", ["margin", "slack"])
-def test_a_warm_start_from_another_c_needs_as_many_oracle_calls(learner, rescaling) -> None:
+def test_a_warm_start_from_another_c_needs_fewer_oracle_calls(learner, rescaling) -> None:
     epsilon, C = 1e-3, 30.0
     made = learner(C=C, epsilon=epsilon, rescaling=rescaling)
     earlier = replace(made, C=10.0).fit(PROBLEM, EXAMPLES)
@@ -140,7 +140,7 @@ def test_a_warm_start_from_another_c_needs_as_many_oracle_calls(learner, rescali
     assert len(again.calls) == len(EXAMPLES)  # one look finds nothing to do
 
 
-def test_a_warm_start_of_another_kind_ends_where_it_begins() -> None:
+def test_a_warm_start_of_another_kind_ends_at_the_optimum() -> None:
     """Its w is where the first constraints are looked for, and no reason to stop there."""
     for learner, other in ((OneSlack, NSlack), (NSlack, OneSlack)):
         far = other(C=1000.0, epsilon=1e-3).fit(PROBLEM, EXAMPLES)
@@ -149,7 +149,7 @@ def test_a_warm_start_of_another_kind_ends_where_it_begins() -> None:
         assert fit.objective == pytest.approx(made.fit(PROBLEM, EXAMPLES).objective, abs=1e-4)
 
 
-def test_a_warm_start_of_other_examples_is_accepted() -> None:
+def test_a_warm_start_of_other_examples_is_refused() -> None:
     fit = OneSlack().fit(PROBLEM, EXAMPLES)
     with pytest.raises(InputError, match="other examples"):
         OneSlack().fit(PROBLEM, random_examples(9), warm=fit)
@@ -158,12 +158,12 @@ def test_a_warm_start_of_other_examples_is_accepted() -> None:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_threads_change_the_result(name) -> None:
+def test_threads_do_not_change_the_result(name) -> None:
     learner, problem, examples = RUNS[name]
     assert_same_bits(learner.fit(problem, examples, jobs=3), learner.fit(problem, examples))
 
 
-def test_the_weights_of_an_unfinished_run_are_not_its_best() -> None:
+def test_the_weights_of_an_unfinished_run_are_its_best() -> None:
     fit = OneSlack(C=1000.0, epsilon=1e-3, max_iterations=6).fit(PROBLEM, EXAMPLES)
     assert not fit.converged
     assert fit.iterations == 6
@@ -193,7 +193,7 @@ def test_the_weights_of_an_unfinished_run_are_not_its_best() -> None:
         (lambda: OneSlack().fit(PROBLEM, [(bad_loss(), 0)]), "the loss of example 1 is"),
     ],
 )
-def test_settings_or_tasks_that_cannot_be_meant_are_accepted(made, says) -> None:
+def test_impossible_settings_and_tasks_are_refused(made, says) -> None:
     with pytest.raises(InputError, match=re.escape(says)):
         made()
 
@@ -202,7 +202,7 @@ def bad_loss():
     return Example(np.eye(3), np.array([0.0, np.inf, 1.0]), np.ones(3, bool))
 
 
-def test_the_binary_classifier_of_the_page_is_not_a_support_vector_machine(capsys, tmp_path, monkeypatch) -> None:
+def test_the_binary_classifier_of_the_page_is_a_support_vector_machine(capsys, tmp_path, monkeypatch) -> None:
     from sklearn.svm import LinearSVC
 
     monkeypatch.chdir(tmp_path)

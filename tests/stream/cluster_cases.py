@@ -1,4 +1,4 @@
-"""Records of a simulated office cut into lanes, what shards in one process say of them, and clusters in processes."""
+"""Records of a simulated office cut into partitions, what shards in one process say of them, and clusters in processes."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ def messages(
     found = []
     for begin in range(0, len(table), rows * partitions):
         some = table[begin : begin + rows * partitions]
-        for lane in range(partitions):
-            part = some[some.key % np.uint64(partitions) == lane]
+        for partition in range(partitions):
+            part = some[some.key % np.uint64(partitions) == partition]
             if len(part):
-                found.append(Outgoing(lane, 0, pack_records(part, sensor=sensor, stream="s1", source=source)))
+                found.append(Outgoing(partition, 0, pack_records(part, sensor=sensor, stream="s1", source=source)))
     return found
 
 
 def settings(more: str = "", *, warmup: int = 0, partitions: int = PARTITIONS) -> Config:
     """A configuration of a cluster whose bus is never reached."""
     return parse_config(
-        f'[cluster]\ninput = "memory://x/records"\nevents = "memory://x/events"\npartitions = {partitions}\n'
+        f'[sharding]\ninput = "memory://x/records"\nevents = "memory://x/events"\npartitions = {partitions}\n'
         f'[model]\npath = "conn"\n[warmup]\nrecords = {warmup}\nreferences = {warmup // 2}\n'
         f'[verdicts]\nwhich = "all"\n{more}'
     )
@@ -74,8 +74,10 @@ def settings(more: str = "", *, warmup: int = 0, partitions: int = PARTITIONS) -
 def alone(
     sent: Sequence[Outgoing], config: Config, partitions: int = PARTITIONS, model: Model = CONN
 ) -> list[list[Output]]:
-    """What P shards in one process say, by lane."""
-    return [Shard(model, config, p, partitions).step([m.body for m in sent if m.lane == p]) for p in range(partitions)]
+    """What P shards in one process say, by partition."""
+    return [
+        Shard(model, config, p, partitions).step([m.body for m in sent if m.partition == p]) for p in range(partitions)
+    ]
 
 
 def by_kind(outputs: Sequence[Output], kind: str) -> list[tuple[int, bytes]]:
@@ -83,7 +85,7 @@ def by_kind(outputs: Sequence[Output], kind: str) -> list[tuple[int, bytes]]:
     return [(o.number, o.body) for o in outputs if o.kind == kind]
 
 
-class ClusterProcess:
+class ShardsProcess:
     """`netclust shards run` on a bus."""
 
     def __init__(self, folder: Path, bus: Callable[[str], str], more: str = "", *, partitions: int = PARTITIONS,
@@ -95,7 +97,7 @@ class ClusterProcess:
         urls = "".join(f'{name} = "{url}"\n' for name, url in self.urls.items())
         self.config = folder / "netclust.toml"
         self.config.write_text(
-            f'[cluster]\n{urls}partitions = {partitions}\nrecovery = "{folder}/recovery"\nepoch_seconds = {epoch}\n'
+            f'[sharding]\n{urls}partitions = {partitions}\nrecovery = "{folder}/recovery"\nepoch_seconds = {epoch}\n'
             f'batch_messages = 4\nmax_restarts = 1000\n[model]\npath = "conn"\n[verdicts]\nwhich = "all"\n'
             f"[warmup]\nrecords = {warmup}\nreferences = {warmup // 2}\n{more}"
         )
@@ -113,16 +115,18 @@ class ClusterProcess:
         patiently(attempt)
         writer.close()
 
-    def received(self, topic: str, lane: int) -> list[tuple[int, bytes]]:
-        """All messages of a lane."""
-        reader = open_reader(self.urls[topic], lane)
+    def received(self, topic: str, partition: int) -> list[tuple[int, bytes]]:
+        """All messages of a partition."""
+        reader = open_reader(self.urls[topic], partition)
 
         def attempt() -> list[tuple[int, bytes]]:
             reader.open(None)
             count, deadline = reader.waiting(None), time.monotonic() + PATIENCE
             found: list[tuple[int, bytes]] = []
             while len(found) < count:  # that nothing comes for a while does not mean that this was all
-                assert time.monotonic() < deadline, f"{len(found)} of {count} messages of {topic}, lane {lane}"
+                assert time.monotonic() < deadline, (
+                    f"{len(found)} of {count} messages of {topic}, partition {partition}"
+                )
                 found += [(m.number, m.body) for m in reader.take(0.2, 1000)]
             return found
 
@@ -130,7 +134,7 @@ class ClusterProcess:
         reader.close()
         return found
 
-    def start(self, workers: int, *words: str) -> ClusterProcess:
+    def start(self, workers: int, *words: str) -> ShardsProcess:
         """Begin, in a session of its own."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -169,7 +173,7 @@ class ClusterProcess:
             assert time.monotonic() < deadline, f"no {what}:\n{self.log.read_text()[-3000:]}"
             time.sleep(0.1)
 
-    def __enter__(self) -> ClusterProcess:
+    def __enter__(self) -> ShardsProcess:
         return self
 
     def __exit__(self, *error: object) -> None:

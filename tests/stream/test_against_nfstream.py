@@ -119,7 +119,7 @@ def theirs(rows: list[list[Any]]) -> dict[Any, list[Flow]]:
 
 
 @pytest.mark.parametrize("mode", [pytest.param(0, marks=pytest.mark.long), 1, 3])
-def test_a_flow_differs(data_folder: Path, mode: int) -> None:
+def test_flows_equal_those_of_nfstream(data_folder: Path, mode: int) -> None:
     found: dict[str, dict[str, int]] = {}
     compared = 0
     for name, rows in asked(data_folder, mode).items():

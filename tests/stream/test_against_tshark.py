@@ -159,7 +159,7 @@ def captures(data_folder: Path) -> list[tuple[str, Path]]:
     return [(name, data_folder / "pcap" / name) for name in names_of_captures(data_folder)]
 
 
-def test_a_packet_or_a_byte_of_a_connection_is_lost_or_counted_for_another(data_folder: Path) -> None:
+def test_packets_and_bytes_of_connections_equal_those_of_tshark(data_folder: Path) -> None:
     compared = 0
     for name, path in captures(data_folder):
         us, them = ours(path)[0], theirs(dissect(path))
@@ -174,7 +174,7 @@ def test_a_packet_or_a_byte_of_a_connection_is_lost_or_counted_for_another(data_
     assert compared > 60_000
 
 
-def test_a_connection_is_one_where_tshark_sees_two_or_two_where_it_sees_one(data_folder: Path) -> None:
+def test_connections_are_split_where_tshark_splits_them(data_folder: Path) -> None:
     found: dict[str, dict[str, int]] = {}
     for name, path in captures(data_folder):
         us, reasons = ours(path)[0], Counter[str]()
@@ -213,7 +213,7 @@ def _why_only_theirs(before: list[dict[str, str]], after: list[dict[str, str]]) 
     return SAME_NUMBER if numbers and numbers[0] == after[0]["tcp.seq_raw"] else ""
 
 
-def test_a_table_of_conversations_differs(data_folder: Path) -> None:
+def test_tables_of_conversations_equal_those_of_tshark(data_folder: Path) -> None:
     """The tables that `tshark -z conv` prints: frames and bytes each way, start and duration."""
     compared = Counter[str]()
     for name, path in captures(data_folder):
@@ -291,7 +291,7 @@ def _compare(
     compared[table] += max(len(rows), 1)
 
 
-def test_a_byte_of_a_tcp_connection_is_counted_twice_or_not_at_all(data_folder: Path) -> None:
+def test_bytes_of_tcp_connections_are_counted_once(data_folder: Path) -> None:
     """What a direction's segments cover of the sequence space, joined by hand from tshark's numbers."""
     found: dict[str, dict[str, int]] = {}
     compared = 0

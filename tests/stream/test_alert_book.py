@@ -191,7 +191,7 @@ def test_late_records_do_not_turn_first_and_last_seen_around() -> None:
 
 
 def test_a_growing_alert_is_told_after_its_time_and_not_each_record() -> None:
-    book = book_of(update_seconds=60)
+    book = book_of(reminder_interval=60)
     events = book.take(rows_of([Record(i, "10.0.0.1", "192.0.2.1", 80, "beacon") for i in range(601)]))
     times = [(event.alert.last_seen - START) // SECOND for event in events]
     assert len(events) < 25

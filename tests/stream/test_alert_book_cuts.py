@@ -54,7 +54,7 @@ configs = st.builds(
     cooldown_seconds=st.sampled_from([0.0, 600.0]),
     max_per_hour=st.sampled_from([0, 3, 60]),
     max_open=st.sampled_from([1, 4, 4096]),
-    update_seconds=st.sampled_from([0.0, 60.0]),
+    reminder_interval=st.sampled_from([0.0, 60.0]),
     min_severity=st.sampled_from(["low", "medium"]),
     min_records=st.sampled_from([1, 3]),
 )

@@ -45,7 +45,7 @@ def test_an_alert_below_the_least_severity_is_silent_until_it_is_severe_enough()
 
 
 def test_a_more_severe_alert_is_told_before_its_records_have_doubled() -> None:
-    book = book_of(update_seconds=1e6)
+    book = book_of(reminder_interval=1e6)
     events = book.take(rows_of([at(i / 10, port=i) for i in range(600)]))
     ranks = [rank_of(event.alert.severity_score) for event in events]
     assert ranks == sorted(ranks)
@@ -69,7 +69,7 @@ def test_the_same_again_within_the_cool_down_is_counted_and_not_told() -> None:
 
 
 def test_what_goes_on_longer_than_the_cool_down_is_told() -> None:
-    book = book_of(quiet_seconds=60, cooldown_seconds=600, update_seconds=1e6)
+    book = book_of(quiet_seconds=60, cooldown_seconds=600, reminder_interval=1e6)
     book.take(rows_of([at(0)]))
     events = book.take(rows_of([at(100 + 30 * i) for i in range(30)], first=1))
     # The first one was over at 60 s, so that the cool-down is at 660 s.

@@ -11,7 +11,7 @@ from netclust.stream import alert_limits
 from netclust.stream.alert_book import AlertBook
 from netclust.stream.alert_episode import Episode
 from netclust.stream.alert_limits import HOUR, Closed, Limits, count_in
-from netclust.stream.alert_telling import Teller
+from netclust.stream.alert_telling import AlertReporter
 from netclust.stream.daemon.config import AlertConfig
 
 COOL = 100
@@ -116,73 +116,73 @@ def test_counts_begin_at_nothing() -> None:
 
 
 @pytest.fixture
-def teller() -> Teller:
-    teller = Teller(AlertConfig(min_records=3, max_per_hour=1))
-    teller.now = 1000
-    return teller
+def reporter() -> AlertReporter:
+    reporter = AlertReporter(AlertConfig(min_records=3, max_per_hour=1))
+    reporter.now = 1000
+    return reporter
 
 
 @pytest.mark.parametrize("held", ["cooldown", "rate_limit"])
-def test_records_that_were_held_back_are_counted_once(teller: Teller, held: Any) -> None:
+def test_records_that_were_held_back_are_counted_once(reporter: AlertReporter, held: Any) -> None:
     alert = episode(records=7, held=held, held_from=2)
-    teller.settle(alert)
-    teller.settle(alert)
-    assert teller.counters.suppressed_records == {held: 5}
+    reporter.count_held_back(alert)
+    reporter.count_held_back(alert)
+    assert reporter.counters.suppressed_records == {held: 5}
     alert.records = 9
-    teller.end(alert, "quiet", 1000, [])
-    assert teller.counters.suppressed_records == {held: 7}
-    assert teller.counters.closed == {}
+    reporter.end(alert, "quiet", 1000, [])
+    assert reporter.counters.suppressed_records == {held: 7}
+    assert reporter.counters.closed == {}
 
 
 @pytest.mark.parametrize("held", ["min_records", "severity"])
-def test_what_was_never_told_is_counted_at_its_end(teller: Teller, held: Any) -> None:
+def test_what_was_never_told_is_counted_at_its_end(reporter: AlertReporter, held: Any) -> None:
     alert = episode(records=7, held=held, held_from=2)
-    teller.settle(alert)
-    assert teller.counters.suppressed_records == {}
-    teller.end(alert, "quiet", 1000, [])
-    assert (teller.counters.suppressed_alerts, teller.counters.suppressed_records) == ({held: 1}, {held: 5})
+    reporter.count_held_back(alert)
+    assert reporter.counters.suppressed_records == {}
+    reporter.end(alert, "quiet", 1000, [])
+    assert (reporter.counters.suppressed_alerts, reporter.counters.suppressed_records) == ({held: 1}, {held: 5})
 
 
-def test_reasons_to_hold_an_alert_back_have_their_order(teller: Teller) -> None:
-    assert teller.held(episode(records=2), None) == "min_records"
-    assert teller.held(episode(records=3), None) == ""
-    assert teller.held(episode(records=3), 5) == "cooldown"
-    teller.limits.opened(1000)
-    assert teller.held(episode(records=3), None) == "rate_limit"
-    teller.configure(AlertConfig(min_records=3, max_per_hour=1, min_severity="critical"))
-    assert teller.held(episode(records=3, severity_score=1), None) == "severity"
+def test_reasons_to_hold_an_alert_back_have_their_order(reporter: AlertReporter) -> None:
+    assert reporter.reason_held_back(episode(records=2), None) == "min_records"
+    assert reporter.reason_held_back(episode(records=3), None) == ""
+    assert reporter.reason_held_back(episode(records=3), 5) == "cooldown"
+    reporter.limits.opened(1000)
+    assert reporter.reason_held_back(episode(records=3), None) == "rate_limit"
+    reporter.configure(AlertConfig(min_records=3, max_per_hour=1, min_severity="critical"))
+    assert reporter.reason_held_back(episode(records=3, severity_score=1), None) == "severity"
 
 
-def test_a_told_alert_is_told_again_when_it_doubles_ages_worsens_or_is_something_else(teller: Teller) -> None:
-    teller.update = 50
+def test_a_told_alert_is_told_again_when_it_doubles_ages_worsens_or_is_something_else(reporter: AlertReporter) -> None:
+    reporter.update = 50
     alert = episode(records=4)
     events: list[Any] = []
-    teller.tell("open", alert, 4, events)
-    assert (alert.told, alert.update, alert.told_records, alert.told_clock) == (True, 0, 4, 1000)
-    assert not teller.worth_telling(alert, 7)
-    assert teller.worth_telling(alert, 8)
-    teller.now = 1049
-    assert not teller.worth_telling(alert, 7)
-    teller.now = 1050
-    assert teller.worth_telling(alert, 7)
-    teller.now = 1000
+    reporter.report("open", alert, 4, events)
+    assert (alert.reported, alert.update, alert.reported_records, alert.reported_clock) == (True, 0, 4, 1000)
+    assert not reporter.worth_reporting(alert, 7)
+    assert reporter.worth_reporting(alert, 8)
+    reporter.now = 1049
+    assert not reporter.worth_reporting(alert, 7)
+    reporter.now = 1050
+    assert reporter.worth_reporting(alert, 7)
+    reporter.now = 1000
     alert.severity_score = 99
-    assert teller.worth_telling(alert, 7)
+    assert reporter.worth_reporting(alert, 7)
     alert.severity_score = 50
     alert.label = "smurf"
-    assert teller.worth_telling(alert, 7)
-    teller.tell("update", alert, 8, events)
-    teller.tell("close", alert, 8, events, "quiet")
+    assert reporter.worth_reporting(alert, 7)
+    reporter.report("update", alert, 8, events)
+    reporter.report("close", alert, 8, events, "quiet")
     assert [(e.action, e.alert.update, e.alert.state) for e in events] == [
         ("open", 0, "open"), ("update", 1, "open"), ("close", 2, "closed")
     ]  # fmt: skip
-    teller.tell("update", alert, 8, events)
-    assert teller.counters.updated == 2
-    assert teller.counters.opened == {"novel": {"medium": 1}}
+    reporter.report("update", alert, 8, events)
+    assert reporter.counters.updated == 2
+    assert reporter.counters.opened == {"novel": {"medium": 1}}
 
 
 def test_an_alert_that_has_grown_is_told_once_its_time_has_passed_though_nothing_more_comes() -> None:
-    book = AlertBook(AlertConfig(update_seconds=60, quiet_seconds=1e5, max_open=10), source_names=["wire"])
+    book = AlertBook(AlertConfig(reminder_interval=60, quiet_seconds=1e5, max_open=10), source_names=["wire"])
     events = book.take(rows_of([Record(at=k, source="10.0.0.1", destination="10.0.0.2") for k in range(2)]))
     told = max(event.alert.records for event in events)
     events = book.take(rows_of([Record(at=2, source="10.0.0.1", destination="10.0.0.2")], first=2))
@@ -190,8 +190,8 @@ def test_an_alert_that_has_grown_is_told_once_its_time_has_passed_though_nothing
     assert events == []
     opened = START + 1 * SECOND
     assert book.advance(opened + 59 * SECOND) == []
-    assert book.tell_grown() == []
+    assert book.report_grown() == []
     book.advance(opened + 60 * SECOND)
-    (event,) = book.tell_grown()
+    (event,) = book.report_grown()
     assert (event.action, event.alert.records) == ("update", 3)
-    assert book.tell_grown() == []
+    assert book.report_grown() == []

@@ -21,7 +21,7 @@ def ids(alerts: list[Alert]) -> list[str]:
     return [one.id for one in alerts]
 
 
-def test_alerts_that_share_nothing_are_not_in_order_of_severity() -> None:
+def test_alerts_that_share_nothing_are_in_order_of_severity() -> None:
     some = [alert(f"a-{n}", severity) for n, severity in enumerate((10, 90, 50))]
     found, groups = in_triage_order(some)
     assert ids(found) == ["a-1", "a-2", "a-0"]
@@ -30,7 +30,7 @@ def test_alerts_that_share_nothing_are_not_in_order_of_severity() -> None:
     assert in_triage_order(some[:1]) == (some[:1], [1])
 
 
-def test_similar_alerts_are_torn_apart() -> None:
+def test_similar_alerts_stand_together() -> None:
     scan = {"ports": [Count("22", 5)], "destinations": [Count("10.0.0.9", 5)]}
     some = [alert("a", 80, clusters=[3], **scan), alert("b", 60), alert("c", 40, clusters=[3], **scan), alert("d", 20)]
     found, groups = in_triage_order(some)
@@ -38,7 +38,7 @@ def test_similar_alerts_are_torn_apart() -> None:
     assert groups == [1, 1, 2, 3]
 
 
-def test_a_group_is_torn_apart_or_an_alert_lost(monkeypatch: Any) -> None:
+def test_groups_stay_together_and_no_alert_is_lost(monkeypatch: Any) -> None:
     rng = np.random.default_rng(0)
     some = [
         alert(

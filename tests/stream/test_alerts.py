@@ -24,28 +24,28 @@ def cluster(ident: int, records: int, anomalous: int) -> ClusterSummary:
     )  # fmt: skip
 
 
-def test_an_alert_says_something_else_than_its_cluster() -> None:
+def test_an_alert_says_what_its_cluster_says() -> None:
     (alert,) = alerts_of([cluster(4, records=50, anomalous=30)])
     assert (alert.cluster, alert.kind, alert.records) == (4, "kind 4", 30)
     assert (alert.first_tick, alert.last_tick, alert.first_time, alert.last_time) == (4, 13, 104, 204)
     assert alert.top_score == 2.0
 
 
-def test_quiet_traffic_raises_an_alert() -> None:
+def test_quiet_traffic_raises_no_alert() -> None:
     assert alerts_of([]) == []
     assert alerts_of([cluster(0, records=10**9, anomalous=0)]) == []
 
 
 @FUZZ
 @given(st.dictionaries(st.integers(0, 100), st.integers(0, 5)))
-def test_an_alert_is_lost_doubled_or_out_of_order(anomalous: dict[int, int]) -> None:
+def test_alerts_are_complete_and_in_order(anomalous: dict[int, int]) -> None:
     found = alerts_of(cluster(ident, 10, bad) for ident, bad in anomalous.items())
     assert {a.cluster: a.records for a in found} == {ident: bad for ident, bad in anomalous.items() if bad}
     keys = [(-a.records, a.cluster) for a in found]
     assert keys == sorted(keys)
 
 
-def test_anomalous_records_are_missing_from_the_alerts() -> None:
+def test_all_anomalous_records_are_in_the_alerts() -> None:
     model = train_network(simulate(2000, seed=1).table(), seed=0)
     linker = Linker(model, LinkerConfig.stream(referent_window=200))
     table = simulate(2000, seed=2, day=1, attacks=(*KNOWN, *HELD_BACK), attack_share=0.3).table()

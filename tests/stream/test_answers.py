@@ -96,14 +96,14 @@ def test_pins_stop_at_the_bound_of_all_answers(linker: Linker, monkeypatch: pyte
 
 
 def test_taking_an_answer_back_restores_every_verdict(linker: Linker, stream: Batch) -> None:
-    before = linker.judge(stream)
+    before = linker.score_only(stream)
     answers, cluster = Answers(), novel_cluster(linker)
     after, given = answers.apply(Answer(number=7, from_tick=400, label="normal", clusters=(cluster,)), linker)
-    assert np.sum(after.judge(stream).verdict == NORMAL) > np.sum(before.verdict == NORMAL)
+    assert np.sum(after.score_only(stream).verdict == NORMAL) > np.sum(before.verdict == NORMAL)
     same, undone = answers.apply(Answer(number=8, from_tick=400, undo=7), after)
     assert same is after
     assert undone == Result(number=8, from_tick=400, covered=given.covered, pinned=-given.pinned)
-    again = after.judge(stream)
+    again = after.score_only(stream)
     for name in ("verdict", "label", "score", "cluster"):
         assert np.array_equal(getattr(again, name), getattr(before, name))
 
@@ -173,7 +173,7 @@ def test_an_answer_moves_the_weights_towards_its_side_where_that_is_asked_for(
     calm = small_model.encoding.encode(simulate(300, seed=9, day=1, attacks=()).table())
     linker = Linker(small_model)
     linker.process(calm)
-    verdicts = linker.judge(calm)
+    verdicts = linker.score_only(calm)
     has_both = (verdicts.other_at < ROOT) & (verdicts.normal_at != NO_REFERENT)
     row = int(np.flatnonzero(has_both)[-1])
     answer = Answer(number=1, from_tick=300, label=label, records=(f"0:{row}",))
@@ -183,7 +183,7 @@ def test_an_answer_moves_the_weights_towards_its_side_where_that_is_asked_for(
     def score(model: Model) -> float:
         """How clearly the record is anomalous beside the reference set alone."""
         fresh = Linker(replace(model, reference=small_model.reference))
-        return float(fresh.judge(calm[row : row + 1]).score[0])
+        return float(fresh.score_only(calm[row : row + 1]).score[0])
 
     assert (score(after.model) - score(small_model)) * toward > 0
     unmoved, _ = Answers().apply(answer, linker)
@@ -194,7 +194,7 @@ def test_weights_stay_within_reach_of_where_they_began(small_model: Model) -> No
     calm = small_model.encoding.encode(simulate(300, seed=9, day=1, attacks=()).table())
     linker = Linker(small_model)
     linker.process(calm)
-    verdicts = linker.judge(calm)
+    verdicts = linker.score_only(calm)
     row = int(np.flatnonzero((verdicts.other_at < ROOT) & (verdicts.normal_at != NO_REFERENT))[-1])
     answers = Answers(update_rate=1000.0, start=small_model)
     features = small_model.layout.features

@@ -1,4 +1,4 @@
-"""Every bus keeps the same promises: order within lanes, reading on from a position, nothing doubled, coming back."""
+"""Every bus keeps the same promises: order within partitions, reading on from a position, nothing doubled, coming back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from brokers import PATIENCE, Broker, nats_broker, patiently, redis_broker, runn
 from needed import need_module
 
 from netclust.errors import InputError
-from netclust.stream.bus.base import BusError, Incoming, LaneReader, LaneWriter, Outgoing
+from netclust.stream.bus.base import BusError, Incoming, Outgoing, PartitionReader, PartitionWriter
 from netclust.stream.bus.factory import UNDIVIDED, open_reader, open_writer
 
 KINDS = ("memory", *(pytest.param(kind, marks=pytest.mark.system) for kind in ("redis", "nats", "kafka")))
@@ -44,7 +44,7 @@ def opened() -> Iterator[Callable[..., Any]]:
         one.close()
 
 
-def taken(reader: LaneReader, count: int, most: int = 100) -> list[Incoming]:
+def taken(reader: PartitionReader, count: int, most: int = 100) -> list[Incoming]:
     found: list[Incoming] = []
     deadline = time.monotonic() + PATIENCE
     while len(found) < count and time.monotonic() < deadline:
@@ -52,18 +52,18 @@ def taken(reader: LaneReader, count: int, most: int = 100) -> list[Incoming]:
     return found
 
 
-def messages(lane: int, numbers: range) -> list[Outgoing]:
-    return [Outgoing(lane, number, f"{lane}:{number}".encode()) for number in numbers]
+def messages(partition: int, numbers: range) -> list[Outgoing]:
+    return [Outgoing(partition, number, f"{partition}:{number}".encode()) for number in numbers]
 
 
 def test_order_within_lanes(broker: Any, topic: str, opened: Any) -> None:
-    writer: LaneWriter = opened(open_writer(broker.url(topic), 3))
+    writer: PartitionWriter = opened(open_writer(broker.url(topic), 3))
     for begin in (1, 8):
-        batch = [m for lane in range(3) for m in messages(lane, range(begin, begin + 7))]
+        batch = [m for partition in range(3) for m in messages(partition, range(begin, begin + 7))]
         writer.send(sorted(batch, key=lambda m: m.number))
-    for lane in range(3):
-        found = taken(opened(open_reader(broker.url(topic), lane), None), 14)
-        assert [(m.number, m.body) for m in found] == [(n, f"{lane}:{n}".encode()) for n in range(1, 15)]
+    for partition in range(3):
+        found = taken(opened(open_reader(broker.url(topic), partition), None), 14)
+        assert [(m.number, m.body) for m in found] == [(n, f"{partition}:{n}".encode()) for n in range(1, 15)]
 
 
 def test_reading_goes_on_behind_any_position(broker: Any, topic: str, opened: Any) -> None:
@@ -137,7 +137,7 @@ def test_a_body_is_any_bytes(broker: Any, topic: str, opened: Any) -> None:
 
 def test_what_cannot_be_is_refused(broker: Any, topic: str, opened: Any) -> None:
     writer = opened(open_writer(broker.url(topic), 2))
-    with pytest.raises(InputError, match="lane"):
+    with pytest.raises(InputError, match="partition"):
         writer.send([Outgoing(2, 1, b"")])
     writer.send([Outgoing(0, 1, b"good")])
     with pytest.raises(InputError, match="position"):
@@ -146,8 +146,8 @@ def test_what_cannot_be_is_refused(broker: Any, topic: str, opened: Any) -> None
 
 class Killed(NamedTuple):
     broker: Broker
-    writer: LaneWriter
-    reader: LaneReader
+    writer: PartitionWriter
+    reader: PartitionReader
     position: str
 
 

@@ -42,12 +42,12 @@ def suricata_writes(broker: Broker, lines: list[bytes]) -> None:
         pipe.execute()
 
 
-def shipped(url: str, lanes: int) -> tuple[dict[tuple[str, str, str], list[int]], int]:
-    """The numbers of all records that are on the lanes, once each, by who sent them; and how many came twice."""
+def shipped(url: str, partitions: int) -> tuple[dict[tuple[str, str, str], list[int]], int]:
+    """The numbers of all records that are on the partitions, once each, by who sent them; and how many came twice."""
     found: dict[tuple[str, str, str], list[int]] = {}
     doubled = 0
-    for lane in range(lanes):
-        reader = open_reader(url, lane)
+    for partition in range(partitions):
+        reader = open_reader(url, partition)
         reader.open(None)
         last: dict[tuple[str, str, str], int] = {}
         while messages := reader.take(0.3, 1000):
@@ -55,7 +55,7 @@ def shipped(url: str, lanes: int) -> tuple[dict[tuple[str, str, str], list[int]]
                 records = unpack_message(message.body, load_schema("kdd"), "test")
                 assert isinstance(records, RecordMessage)
                 origin = records.sensor, records.stream, records.source
-                assert set((records.table.key % lanes).tolist()) <= {lane}
+                assert set((records.table.key % partitions).tolist()) <= {partition}
                 for seq in records.table.seq.tolist():
                     doubled += seq <= last.get(origin, -1)
                     if seq > last.get(origin, -1):

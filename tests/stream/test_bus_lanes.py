@@ -1,4 +1,4 @@
-"""Lanes that are followed: how long a bus that went away is left alone, and where reading continues."""
+"""Partitions that are followed: how long a bus that went away is left alone, and where reading continues."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from netclust.stream.bus.base import BusError, Incoming
 from netclust.stream.sources import bus_lanes
-from netclust.stream.sources.bus_lanes import FIRST_WAIT, LONGEST_WAIT, FollowedLane, Patience
+from netclust.stream.sources.bus_lanes import FIRST_WAIT, LONGEST_WAIT, FollowedPartition, Patience
 
 
 class Clock:
@@ -101,7 +101,7 @@ class Flaky:
 @pytest.fixture
 def reader(monkeypatch: pytest.MonkeyPatch) -> Flaky:
     flaky = Flaky()
-    monkeypatch.setattr(bus_lanes, "open_reader", lambda url, lane: flaky)
+    monkeypatch.setattr(bus_lanes, "open_reader", lambda url, partition: flaky)
     return flaky
 
 
@@ -111,32 +111,32 @@ def message(position: str) -> Incoming:
 
 def test_a_lane_is_opened_again_behind_the_last_message(clock: Clock, reader: Flaky) -> None:
     patience = Patience(Counter())
-    lane = FollowedLane("memory://any/lines", 0, patience)
-    lane.begin("7")
+    partition = FollowedPartition("memory://any/lines", 0, patience)
+    partition.begin("7")
     reader.waiting = [message("8"), message("9"), message("10")]
-    assert [m.position for m in lane.take(0.0, 2)] == ["8", "9"]
-    assert (lane.position, reader.opened) == ("9", ["7"])
+    assert [m.position for m in partition.take(0.0, 2)] == ["8", "9"]
+    assert (partition.position, reader.opened) == ("9", ["7"])
     reader.fails = True
-    assert lane.take(0.0, 2) == []
-    assert lane.position == "9"
+    assert partition.take(0.0, 2) == []
+    assert partition.position == "9"
     reader.fails = False
-    assert lane.take(0.0, 2) == []  # too early
+    assert partition.take(0.0, 2) == []  # too early
     assert reader.opened == ["7"]
     clock.now += FIRST_WAIT
-    assert [m.position for m in lane.take(0.0, 2)] == ["10"]
+    assert [m.position for m in partition.take(0.0, 2)] == ["10"]
     assert reader.opened == ["7", "9"]
-    assert lane.take(0.0, 2) == []
-    assert lane.position == "10"
-    assert reader.opened == ["7", "9"]  # a lane that works stays open
-    lane.close()
+    assert partition.take(0.0, 2) == []
+    assert partition.position == "10"
+    assert reader.opened == ["7", "9"]  # a partition that works stays open
+    partition.close()
     assert reader.closed
 
 
 def test_lost_messages_are_counted_once(clock: Clock, reader: Flaky) -> None:
     patience = Patience(Counter())
-    lane = FollowedLane("memory://any/lines", 0, patience)
-    lane.begin(None)
+    partition = FollowedPartition("memory://any/lines", 0, patience)
+    partition.begin(None)
     for lost, counted in ((0, 0), (3, 3), (3, 3), (5, 5)):
         reader.lost = lost
-        lane.take(0.0, 1)
+        partition.take(0.0, 1)
         assert patience.counters["lost_position"] == counted

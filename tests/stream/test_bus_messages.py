@@ -128,8 +128,8 @@ def test_what_is_no_text_does_not_stop_records() -> None:
 
 def test_another_schema_is_refused_by_name() -> None:
     body = pack_records(simulate(2, seed=3).table(), sensor="probe-7", stream="b", source="c")
-    with pytest.raises(InputError, match=r"lane 3.*'kdd' from 'probe-7'.*'conn'"):
-        unpack_message(body, load_schema("conn"), "lane 3")
+    with pytest.raises(InputError, match=r"partition 3.*'kdd' from 'probe-7'.*'conn'"):
+        unpack_message(body, load_schema("conn"), "partition 3")
 
 
 GOOD = pack_records(simulate(4, seed=3).table(), sensor="a", stream="b", source="c")
@@ -220,5 +220,5 @@ def test_labels_come_out_as_they_went_in(label: LabelMessage) -> None:
     ],
 )
 def test_labels_that_say_nothing_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="lane 0"):
-        unpack_message(msgspec.json.encode(wrong), KDD, "lane 0")
+    with pytest.raises(InputError, match="partition 0"):
+        unpack_message(msgspec.json.encode(wrong), KDD, "partition 0")

@@ -73,13 +73,13 @@ def ship(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..
         one.close(2.0)
 
 
-def lanes_of(bus: Any, lanes: int = 3) -> dict[int, list[RecordMessage]]:
+def partitions_of(bus: Any, partitions: int = 3) -> dict[int, list[RecordMessage]]:
     found: dict[int, list[RecordMessage]] = {}
-    for lane in range(lanes):
-        for message in bus.lane("records", lane):
+    for partition in range(partitions):
+        for message in bus.partition("records", partition):
             records = unpack_message(message.body, TABLE.schema, "test")
             assert isinstance(records, RecordMessage)
-            found.setdefault(lane, []).append(records)
+            found.setdefault(partition, []).append(records)
     return found
 
 
@@ -98,10 +98,10 @@ def test_records_go_to_the_lane_of_their_key_in_order(ship: Any, bus: Any) -> No
     shipping.submit(sources[1], arrival(0, 10))
     shipping.mark().result(PATIENCE)
     numbers: dict[str, list[int]] = {}
-    for lane, messages in lanes_of(bus).items():
+    for partition, messages in partitions_of(bus).items():
         last: dict[str, int] = {}
         for message in messages:
-            assert (message.table.key % np.uint64(3) == lane).all()
+            assert (message.table.key % np.uint64(3) == partition).all()
             assert len(message.table) <= 40
             assert int(message.table.seq[0]) > last.get(message.source, -1)
             last[message.source] = int(message.table.seq[-1])
@@ -120,7 +120,7 @@ def test_what_is_shown_of_records_is_shipped_too(ship: Any, bus: Any) -> None:
     shipping.mark().result(PATIENCE)
     found = {
         int(seq): address
-        for messages in lanes_of(bus).values()
+        for messages in partitions_of(bus).values()
         for message in messages
         for seq, address in zip(message.table.seq, message.table.context["source"], strict=True)
     }
@@ -144,10 +144,10 @@ def test_a_bus_that_is_away_holds_up_nothing_and_gets_all_of_it_later(ship: Any,
     bus.down = False
     eventually(lambda: not again.runners["records"].pending and again.runners["records"].sink.records >= 300)
     assert not again.troubles()
-    for lane, messages in lanes_of(bus).items():
+    for partition, messages in partitions_of(bus).items():
         order = [seq for message in messages for seq in message.table.seq.tolist()]
         new = [seq for i, seq in enumerate(order) if seq > max(order[:i], default=-1)]
-        assert new == [seq for seq in range(300) if TABLE.key[seq] % np.uint64(3) == lane]
+        assert new == [seq for seq in range(300) if TABLE.key[seq] % np.uint64(3) == partition]
         assert {message.stream for message in messages} == {shipping.streams["in"]}
 
 
@@ -192,10 +192,10 @@ def test_long_messages_are_cut(ship: Any, bus: Any, monkeypatch: pytest.MonkeyPa
     shipping = ship([given], partitions=1, batch_records=300)
     shipping.submit(given, arrival(0, 300))
     shipping.mark().result(PATIENCE)
-    messages = bus.lane("records", 0)
+    messages = bus.partition("records", 0)
     assert len(messages) > 2
     assert all(len(message.body) <= 20_000 for message in messages)
-    assert [s for m in lanes_of(bus, 1)[0] for s in m.table.seq.tolist()] == list(range(300))
+    assert [s for m in partitions_of(bus, 1)[0] for s in m.table.seq.tolist()] == list(range(300))
 
 
 def test_a_stream_is_the_same_only_where_numbers_mean_the_same(ship: Any) -> None:
@@ -246,7 +246,7 @@ def until_records(receiver: BusSource, count: int) -> list[Arrival]:
 def send(url: str, bodies: list[tuple[int, bytes]]) -> None:
     writer = open_writer(url, 2)
     writer.open()
-    writer.send([Outgoing(lane, 0, body) for lane, body in bodies])
+    writer.send([Outgoing(partition, 0, body) for partition, body in bodies])
 
 
 def packed(begin: int, end: int, sensor: str = "a", stream: str = "1") -> bytes:
@@ -260,10 +260,10 @@ def test_records_of_many_sensors_count_once_and_are_numbered_anew() -> None:
     receiver = BusSource("in", url, TABLE.schema, partitions=2)
     receiver.open(None)
     (got,) = until_records(receiver, 130)
-    assert got.table.seq.tolist() == list(range(130))  # 50 + 30 + 10 of lane 0, 40 of lane 1
+    assert got.table.seq.tolist() == list(range(130))  # 50 + 30 + 10 of partition 0, 40 of partition 1
     assert sorted(set(got.table.context["sensor"].tolist())) == ["a", "b"]
     assert (receiver.counters["sent_twice"], receiver.counters["bad_value"]) == (20, 1)
-    assert "lane 1" in receiver.first_skipped[0]
+    assert "partition 1" in receiver.first_skipped[0]
     state = next(iter(receiver)).state
     assert state is not None
     receiver.close()
@@ -322,7 +322,7 @@ def test_a_bus_that_goes_away_is_trouble_and_then_none(monkeypatch: pytest.Monke
     while not receiver.trouble:
         next(arrivals)
     bus.down = False
-    bus.lane("lines", -1).append(Incoming("1", next(iter(simulate(1, seed=1).lines())).encode()))
+    bus.partition("lines", -1).append(Incoming("1", next(iter(simulate(1, seed=1).lines())).encode()))
     while not len(next(arrivals).table):
         pass
     assert not receiver.trouble

@@ -88,11 +88,11 @@ def test_passwords_are_never_in_a_url_nor_shown(tmp_path: Path, monkeypatch: pyt
             check_bus(url)
 
 
-@pytest.mark.parametrize("lane", [-2, 4096])
-def test_lanes_have_bounds(lane: int) -> None:
-    with pytest.raises(InputError, match="lane"):
-        open_reader("memory://a/b", lane)
-    with pytest.raises(InputError, match="lanes"):
+@pytest.mark.parametrize("partition", [-2, 4096])
+def test_lanes_have_bounds(partition: int) -> None:
+    with pytest.raises(InputError, match="partition"):
+        open_reader("memory://a/b", partition)
+    with pytest.raises(InputError, match="partitions"):
         open_writer("memory://a/b", 5000)
 
 

@@ -79,7 +79,7 @@ def labelled(data_folder: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_real_captures_lose_or_invent_packets(data_folder: Path) -> None:
+def test_real_captures_lose_and_invent_no_packets(data_folder: Path) -> None:
     for row in labelled(data_folder):
         capture = CaptureFile(data_folder / "pcap" / row["file"])
         times = np.concatenate([part.index["time"].copy() for part in capture])
@@ -92,7 +92,7 @@ def test_real_captures_lose_or_invent_packets(data_folder: Path) -> None:
         assert not capture.counters
 
 
-def test_real_captures_differ_from_a_plain_reader(data_folder: Path) -> None:
+def test_real_captures_equal_a_plain_reader(data_folder: Path) -> None:
     for row in labelled(data_folder):
         content = (data_folder / "pcap" / row["file"]).read_bytes()
         plain = read_pcap(content) if row["format"] == "pcap" else read_pcapng(content)
@@ -100,7 +100,7 @@ def test_real_captures_differ_from_a_plain_reader(data_folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["attack/ndpi_synscan.pcap", "attack/chrissanders_synscan.pcapng"])
-def test_real_captures_differ_from_scapy(data_folder: Path, name: str) -> None:
+def test_real_captures_equal_scapy(data_folder: Path, name: str) -> None:
     utils = need_module("scapy.utils")
     path = data_folder / "pcap" / name
     found = packets(CaptureFile(path))
@@ -115,7 +115,7 @@ def test_real_captures_differ_from_scapy(data_folder: Path, name: str) -> None:
         assert (time, meta.wirelen, payload) == (ours.time, ours.wirelen, ours.payload)
 
 
-def test_the_same_packets_as_pcap_and_as_pcapng_differ(data_folder: Path) -> None:
+def test_the_same_packets_as_pcap_and_as_pcapng_are_equal(data_folder: Path) -> None:
     folder = data_folder / "pcap" / "attack"
     assert packets(CaptureFile(folder / "ndpi_synscan.pcap")) == packets(
         CaptureFile(folder / "chrissanders_synscan.pcapng")
@@ -124,20 +124,20 @@ def test_the_same_packets_as_pcap_and_as_pcapng_differ(data_folder: Path) -> Non
 
 @pytest.mark.parametrize("magic", [MICRO, NANO, MODIFIED])
 @pytest.mark.parametrize("order", ["<", ">"])
-def test_a_byte_order_or_a_resolution_of_pcap_is_misread(tmp_path: Path, order: str, magic: int) -> None:
+def test_every_byte_order_and_resolution_of_pcap_is_read(tmp_path: Path, order: str, magic: int) -> None:
     sent = some(50, START * SECOND + (123 if magic == NANO else 123_000))
     capture = CaptureFile(save(tmp_path, pcap(sent, order, magic)))
     assert packets(capture) == sent
     assert (capture.format, capture.links, dict(capture.counters)) == ("pcap", {1}, {})
 
 
-def test_the_frame_check_bits_are_taken_for_a_link_type(tmp_path: Path) -> None:
+def test_the_frame_check_bits_are_not_taken_for_a_link_type(tmp_path: Path) -> None:
     capture = CaptureFile(save(tmp_path, pcap(some(2), link=0x54000000 | 113)))
     assert {packet.link for packet in packets(capture)} == {113}
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
-def test_a_block_of_pcapng_is_misread(order: str) -> None:
+def test_every_block_of_pcapng_is_read(order: str) -> None:
     content = section(order) + interface(1, order=order) + interface(101, 70, 9, order=order)
     content += block(4, b"names", order) + enhanced(START * 10**6 + 5, b"a" * 61, order=order)
     content += enhanced(START * SECOND + 7, b"b" * 62, 1, order, wirelen=99) + block(0x0BAD, b"who knows", order)
@@ -175,7 +175,7 @@ def test_a_block_of_pcapng_is_misread(order: str) -> None:
 @example(resolution=0x80, ticks=9_223_372_036, shift=0, order="<")
 @example(resolution=6, ticks=2**61 + 5, shift=0, order="<")  # 5000 ns, modulo 2**64
 @example(resolution=6, ticks=1, shift=-1, order="<")
-def test_a_time_overflows_or_is_rounded_wrongly(resolution: int, ticks: int, shift: int, order: str) -> None:
+def test_times_do_not_overflow_and_are_rounded_down(resolution: int, ticks: int, shift: int, order: str) -> None:
     content = section(order) + interface(1, 0, resolution, shift, order)
     ((expected, *_),) = read_pcapng(content + enhanced(ticks, b"a", order=order))
     (first, found), counters = walk(content + enhanced(0, b"a", order=order) + enhanced(ticks, b"a", order=order))
@@ -201,7 +201,7 @@ sent_packets = st.lists(
 
 
 @given(sent=sent_packets, cuts=sizes, order=st.sampled_from("<>"), magic=st.sampled_from([MICRO, NANO, MODIFIED]))
-def test_how_bytes_arrive_changes_the_packets_of_pcap(
+def test_how_bytes_arrive_does_not_change_the_packets_of_pcap(
     sent: list[Packet], cuts: list[int], order: str, magic: int
 ) -> None:
     content = pcap(sent, order, magic)
@@ -209,14 +209,16 @@ def test_how_bytes_arrive_changes_the_packets_of_pcap(
 
 
 @given(sent=sent_packets, cuts=sizes, order=st.sampled_from("<>"))
-def test_how_bytes_arrive_changes_the_packets_of_pcapng(sent: list[Packet], cuts: list[int], order: str) -> None:
+def test_how_bytes_arrive_does_not_change_the_packets_of_pcapng(
+    sent: list[Packet], cuts: list[int], order: str
+) -> None:
     content = pcapng(sent, order)
     assert walk(content, cuts) == (sent, {}) == (list(read_pcapng(content)), {})
 
 
 @pytest.mark.parametrize("form", PACK)
 @pytest.mark.parametrize("write", [pcap, pcapng])
-def test_a_packed_capture_differs_from_a_plain_one(
+def test_a_packed_capture_equals_a_plain_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, write: Callable[[list[Packet]], bytes]
 ) -> None:
     sent = some(3000)
@@ -232,7 +234,7 @@ def test_a_packed_capture_differs_from_a_plain_one(
         assert packets(CaptureFile("-")) == sent
 
 
-def test_a_second_reading_adds_to_the_first(tmp_path: Path) -> None:
+def test_a_second_reading_starts_again(tmp_path: Path) -> None:
     capture = CaptureFile(save(tmp_path, pcap(some(10)) + b"tail"))
     for _ in range(2):
         assert len(packets(capture)) == capture.packets == 10
@@ -240,13 +242,13 @@ def test_a_second_reading_adds_to_the_first(tmp_path: Path) -> None:
     assert capture.sha256 == ""
 
 
-def test_times_are_not_moved(tmp_path: Path) -> None:
+def test_times_are_moved_as_asked(tmp_path: Path) -> None:
     sent = some(5)
     moved = packets(CaptureFile(save(tmp_path, pcap(sent)), offset_ns=-5))
     assert [packet.time for packet in moved] == [packet.time - 5 for packet in sent]
 
 
-def test_memory_grows_with_the_file(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     count = 3 * BLOCK_PACKETS
     path = save(tmp_path, header() + record(START * SECOND, bytes(100)) * count)
     assert path.stat().st_size > 2 * BUFFER_BYTES
@@ -258,7 +260,7 @@ def test_memory_grows_with_the_file(tmp_path: Path) -> None:
     assert (len(bases), longest, total) == (1, BLOCK_PACKETS, count)
 
 
-def test_a_pipe_waits_for_a_full_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_does_not_wait_for_a_full_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
     out, into = os.pipe()
     sent = some(4)
     with os.fdopen(out, "rb") as stream, os.fdopen(into, "wb", 0) as sink:
@@ -273,7 +275,7 @@ def test_a_pipe_waits_for_a_full_buffer(monkeypatch: pytest.MonkeyPatch) -> None
         assert next(blocks, None) is None
 
 
-def test_a_capture_cannot_be_stopped(tmp_path: Path) -> None:
+def test_a_capture_can_be_stopped(tmp_path: Path) -> None:
     event = threading.Event()
     capture = CaptureFile(save(tmp_path, pcap(some(40_000))), stop=event)
     for _ in capture:
@@ -283,7 +285,7 @@ def test_a_capture_cannot_be_stopped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("length", range(24))
-def test_a_cut_global_header_is_taken_for_an_empty_capture(tmp_path: Path, length: int) -> None:
+def test_a_cut_global_header_is_refused(tmp_path: Path, length: int) -> None:
     for content in (header(), section()):
         path = save(tmp_path, content[:length])
         with pytest.raises(InputError, match=rf"^{path}: offset \d+: ") as error:
@@ -291,7 +293,7 @@ def test_a_cut_global_header_is_taken_for_an_empty_capture(tmp_path: Path, lengt
         assert "pcap" in str(error.value)
 
 
-def test_an_empty_capture_is_an_error(tmp_path: Path) -> None:
+def test_an_empty_capture_is_no_error(tmp_path: Path) -> None:
     for content in (header(), section(), section() + interface()):
         capture = CaptureFile(save(tmp_path, content))
         assert packets(capture) == []
@@ -301,14 +303,14 @@ def test_an_empty_capture_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"time,src\n1,2\n", b"snoop\0\0\0" + bytes(99), b"\n\r\r\n" + bytes(99), bytes(99)]
 )
-def test_something_else_is_read_as_a_capture(tmp_path: Path, content: bytes) -> None:
+def test_what_is_no_capture_is_refused(tmp_path: Path, content: bytes) -> None:
     path = save(tmp_path, content)
     assert not is_capture(path)
     with pytest.raises(InputError, match=rf"^{path}: offset 0: .*pcap and pcapng captures are read"):
         packets(CaptureFile(path))
 
 
-def test_a_missing_file_is_a_crash(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "absent", tmp_path):
         assert not is_capture(path)
         for follow in (False, True):
@@ -317,7 +319,7 @@ def test_a_missing_file_is_a_crash(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["gz", "xz", "zst"])
-def test_a_cut_archive_loses_what_stands_before_the_cut(tmp_path: Path, form: str) -> None:
+def test_a_cut_archive_keeps_what_stands_before_the_cut(tmp_path: Path, form: str) -> None:
     payloads = np.random.default_rng(1).integers(0, 256, (20_000, 60), np.uint8)
     sent = [Packet(START * SECOND, 60, 1, payload.tobytes()) for payload in payloads]
     packed = PACK[form](pcap(sent))
@@ -328,7 +330,7 @@ def test_a_cut_archive_loses_what_stands_before_the_cut(tmp_path: Path, form: st
     assert capture.counters["truncated_archive"] == 1
 
 
-def test_a_folder_is_read_in_no_order_or_with_what_is_no_capture(tmp_path: Path) -> None:
+def test_a_folder_is_read_in_order_without_what_is_no_capture(tmp_path: Path) -> None:
     sent = some(300)
     save(tmp_path, pcap(sent[100:200]), "b")
     save(tmp_path, gzip.compress(pcapng(sent[:100])), "c.gz")
@@ -344,7 +346,7 @@ def test_a_folder_is_read_in_no_order_or_with_what_is_no_capture(tmp_path: Path)
         open_captures([])
 
 
-def test_the_bounds_of_kernel_and_interface_drift_apart() -> None:
+def test_the_bounds_of_kernel_and_interface_agree() -> None:
     assert capture_index.MAX_PACKET_BYTES == interface_of_packets.MAX_PACKET_BYTES
     assert len(capture_index.REASONS) == capture_index.SKIPPED_BYTES + 1
     assert struct.pack("<I", MICRO) in header()

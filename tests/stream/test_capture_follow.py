@@ -49,7 +49,7 @@ def wait(blocks: Iterator[PacketBlock]) -> PacketBlock:
     return block
 
 
-def test_what_is_appended_is_not_read(tmp_path: Path) -> None:
+def test_what_is_appended_is_read(tmp_path: Path) -> None:
     path, sent = tmp_path / "live", some(30)
     path.write_bytes(b"")
     capture = CaptureFile(path, follow=True)
@@ -70,7 +70,7 @@ def test_what_is_appended_is_not_read(tmp_path: Path) -> None:
     assert not capture.counters
 
 
-def test_an_idle_block_does_not_say_how_far_time_has_come(tmp_path: Path) -> None:
+def test_an_idle_block_says_how_far_time_has_come(tmp_path: Path) -> None:
     path = tmp_path / "live"
     path.write_bytes(header())
     blocks = iter(CaptureFile(path, follow=True, offset_ns=50))
@@ -79,7 +79,7 @@ def test_an_idle_block_does_not_say_how_far_time_has_come(tmp_path: Path) -> Non
     assert before <= first < second <= time.time_ns() - capture_files.LAG_NS + 50
 
 
-def test_a_rotated_file_is_left_before_its_end_or_the_new_one_not_found(tmp_path: Path) -> None:
+def test_a_rotated_file_is_read_to_its_end_and_the_new_one_found(tmp_path: Path) -> None:
     path, sent = tmp_path / "live", some(40)
     path.write_bytes(pcap(sent[:10]))
     capture = CaptureFile(path, follow=True)
@@ -96,7 +96,7 @@ def test_a_rotated_file_is_left_before_its_end_or_the_new_one_not_found(tmp_path
     assert capture.packets == 40
 
 
-def test_a_file_that_is_begun_anew_is_waited_at_for_ever(tmp_path: Path) -> None:
+def test_a_file_that_begins_again_is_read_from_its_start(tmp_path: Path) -> None:
     path, sent = tmp_path / "live", some(40)
     path.write_bytes(pcap(sent[:30]))
     capture = CaptureFile(path, follow=True)
@@ -107,7 +107,7 @@ def test_a_file_that_is_begun_anew_is_waited_at_for_ever(tmp_path: Path) -> None
     assert capture.counters == {"followed_file_shortened": 1}
 
 
-def test_waiting_cannot_be_stopped_from_another_thread(tmp_path: Path) -> None:
+def test_waiting_can_be_stopped_from_another_thread(tmp_path: Path) -> None:
     path = tmp_path / "live"
     path.write_bytes(header())
     stop = threading.Event()
@@ -118,14 +118,14 @@ def test_waiting_cannot_be_stopped_from_another_thread(tmp_path: Path) -> None:
     timer.join()
 
 
-def test_what_is_no_capture_is_waited_at_for_ever(tmp_path: Path) -> None:
+def test_what_is_no_capture_is_not_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "live"
     path.write_bytes(b"time,source,destination\n")
     with pytest.raises(InputError, match="no capture"):
         next(iter(CaptureFile(path, follow=True)))
 
 
-def test_a_quiet_pipe_stops_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quiet_pipe_does_not_stop_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     out, into = os.pipe()
     sent = some(4)
     with os.fdopen(out, "rb") as stream, os.fdopen(into, "wb", 0) as sink:

@@ -43,16 +43,16 @@ HEADER = "source,source_port,destination,destination_port,protocol,start,end,lab
         pytest.param(",,,,,,2023-11-14 22:13:00,x", False, id="an ISO time without a zone is UTC"),
     ],
 )
-def test_a_row_labels_the_wrong_connections(row: str, matches: bool) -> None:
+def test_a_row_labels_the_right_connections(row: str, matches: bool) -> None:
     assert labels(HEADER + row + "\n", [udp(0), udp(5)]) == ["x" if matches else ""]
 
 
-def test_rows_count_in_another_order_than_said() -> None:
+def test_rows_count_in_the_stated_order() -> None:
     text = HEADER + f",,,,,,,rest\n10.0.0.0/8,,,,,,,net\n{CLIENT},40000,{SERVER},9999,udp,,,one\n"
     assert labels(text, [udp(0), udp(0, sport=5)]) == ["one", "rest"]
 
 
-def test_one_five_tuple_used_twice_gets_one_label() -> None:
+def test_one_five_tuple_used_twice_gets_two_labels() -> None:
     key = f"{CLIENT},40000,{SERVER},9999,udp"
     text = HEADER + f"{key},{SECONDS}.0,{SECONDS + 1}.0,first\n{key},{SECONDS + 100}.0,{SECONDS + 101}.0,second\n"
     rules = parse_labels(text)
@@ -60,12 +60,12 @@ def test_one_five_tuple_used_twice_gets_one_label() -> None:
     assert [rules.names[rules.labels_of(r)[0]] for r in found] == ["first", "second", ""]
 
 
-def test_what_has_no_ports_cannot_be_named() -> None:
+def test_what_has_no_ports_can_be_named() -> None:
     text = HEADER + f"{CLIENT},,{SERVER},,icmp,,,ping\n10.0.0.1,,10.0.0.2,,arp,,,who\n"
     assert sorted(labels(text, [icmp(0, 8), arp(1, 1, "10.0.0.1", "10.0.0.2"), tcp(2, "S")])) == ["", "ping", "who"]
 
 
-def test_rules_of_one_capture_hold_for_another() -> None:
+def test_rules_of_one_capture_do_not_hold_for_another() -> None:
     rules = parse_labels("file,label\nattack/*,bad\nbenign/a.pcap,good\n")
     names = [
         [rules.names[r.label] for r in rules.for_file(p).rules] for p in ("/x/attack/b.pcap", "benign/a.pcap", "c")
@@ -73,7 +73,7 @@ def test_rules_of_one_capture_hold_for_another() -> None:
     assert names == [["bad"], ["good"], []]
 
 
-def test_connections_that_are_known_are_not_found_again() -> None:
+def test_connections_that_are_known_are_found_again() -> None:
     records = records_of([udp(0), tcp(1, "S"), icmp(2, 8)], NO_TIMEOUTS)
     rules = LabelRules()
     rules.add_connections(records, ["a", "", "c"], shift=5)
@@ -100,20 +100,20 @@ def test_connections_that_are_known_are_not_found_again() -> None:
         ('source,label\n"1.2.3.4,x\n', "unexpected end"),
     ],
 )
-def test_a_bad_label_file_is_taken(text: str, complaint: str) -> None:
+def test_bad_label_files_are_refused(text: str, complaint: str) -> None:
     with pytest.raises(InputError, match=r"^labels") as found:
         parse_labels(text)
     assert complaint in str(found.value)
 
 
-def test_a_binary_file_is_taken_for_labels(tmp_path: Path) -> None:
+def test_a_binary_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_bytes(b"label\n\xff\xfe\n")
     with pytest.raises(InputError, match="byte 6: not UTF-8"):
         load_labels(tmp_path / "x.csv")
 
 
 @given(st.text(max_size=60))
-def test_any_text_breaks_the_reader(text: str) -> None:
+def test_any_text_is_read_or_refused(text: str) -> None:
     for content in (text, HEADER + text):
         try:
             parse_labels(content)

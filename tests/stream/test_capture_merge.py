@@ -60,14 +60,16 @@ one_source = st.lists(
 
 
 @given(sources=st.lists(one_source, min_size=2, max_size=5), size=st.integers(1, 7), say=st.booleans())
-def test_the_merged_order_depends_on_blocks_or_is_wrong(sources: list[list[Packet]], size: int, say: bool) -> None:
+def test_the_merged_order_is_by_time_and_does_not_depend_on_blocks(
+    sources: list[list[Packet]], size: int, say: bool
+) -> None:
     merged = merge_captures([Given(sent, size + number, say) for number, sent in enumerate(sources)])
     assert packets(merged) == expected(sources)
     blocks = sum(-(-len(sent) // (size + number)) for number, sent in enumerate(sources))
     assert merged.counters["blocks"] == blocks
 
 
-def test_a_merged_block_grows_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_merged_block_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capture_merge, "MERGED_PACKETS", 7)
     sources = [some(100), some(100, START * SECOND + 5)]
     merged = merge_captures([Given(sent, 40) for sent in sources])
@@ -75,14 +77,14 @@ def test_a_merged_block_grows_without_bound(monkeypatch: pytest.MonkeyPatch) -> 
     assert packets(merged) == expected(sources)
 
 
-def test_one_source_is_copied() -> None:
+def test_one_source_is_not_copied() -> None:
     source = Given(some(3), 2)
     assert merge_captures([source]) is source
     with pytest.raises(InputError, match="no capture is named"):
         merge_captures([])
 
 
-def test_captures_that_follow_each_other_are_all_open_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_captures_that_follow_each_other_are_opened_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = some(400)
     paths = []
     for i in reversed(range(4)):
@@ -103,7 +105,7 @@ def test_captures_that_follow_each_other_are_all_open_at_once(tmp_path: Path, mo
     assert merged.counters == {"truncated_file": 4, "skipped_bytes": 16}
 
 
-def test_a_capture_that_never_ends_holds_up_the_others(tmp_path: Path) -> None:
+def test_a_capture_that_never_ends_is_refused_among_others(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(pcap(some(2)))
     with pytest.raises(InputError, match=rf"^{path}: a capture that is followed cannot be merged"):

@@ -43,7 +43,7 @@ def anywhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
         max_size=30,
     )
 )
-def test_a_written_packet_differs_from_the_one_that_is_read_back(anywhere: Path, sent: list[Packet]) -> None:
+def test_a_written_packet_is_read_back(anywhere: Path, sent: list[Packet]) -> None:
     given_file = save(anywhere, pcapng(sent))
     out = anywhere / "out"
     assert write_capture(out, CaptureFile(given_file), format="pcapng") == len(sent)
@@ -56,7 +56,7 @@ def test_a_written_packet_differs_from_the_one_that_is_read_back(anywhere: Path,
 
 @pytest.mark.parametrize("nano", [True, False])
 @pytest.mark.parametrize("form", FORMATS)
-def test_a_resolution_or_a_snap_length_is_not_kept(tmp_path: Path, form: Any, nano: bool) -> None:
+def test_resolution_and_snap_length_are_kept(tmp_path: Path, form: Any, nano: bool) -> None:
     sent = some(50, START * SECOND + 123_456_789)
     out = tmp_path / "out"
     write_capture(out, CaptureFile(save(tmp_path, pcapng(sent))), format=form, nano=nano, snaplen=30)
@@ -65,14 +65,16 @@ def test_a_resolution_or_a_snap_length_is_not_kept(tmp_path: Path, form: Any, na
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_a_block_larger_than_the_buffer_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: Any) -> None:
+def test_a_block_larger_than_the_buffer_is_written_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: Any
+) -> None:
     sent = some(5000)
     monkeypatch.setattr(capture_writer, "_BUFFER_BYTES", 1000)
     write_capture(tmp_path / "out", CaptureFile(save(tmp_path, pcap(sent))), format=form, snaplen=900)
     assert packets(CaptureFile(tmp_path / "out")) == sent
 
 
-def test_real_captures_change_when_they_are_rewritten(data_folder: Path, tmp_path: Path) -> None:
+def test_real_captures_do_not_change_when_they_are_rewritten(data_folder: Path, tmp_path: Path) -> None:
     path = data_folder / "pcap" / "attack" / "stopddos_amp.UDP.snmp.src161.pcapng"
     before = packets(CaptureFile(path))
     for form in FORMATS:
@@ -82,7 +84,7 @@ def test_real_captures_change_when_they_are_rewritten(data_folder: Path, tmp_pat
 
 @pytest.mark.peers
 @pytest.mark.parametrize("form", FORMATS)
-def test_others_cannot_read_what_is_written(tmp_path: Path, form: Any) -> None:
+def test_others_can_read_what_is_written(tmp_path: Path, form: Any) -> None:
     utils = need_module("scapy.utils")
     sent = some(40)
     write_capture(tmp_path / "out", CaptureFile(save(tmp_path, pcap(sent))), format=form)
@@ -91,12 +93,12 @@ def test_others_cannot_read_what_is_written(tmp_path: Path, form: Any) -> None:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_a_capture_without_packets_is_unreadable(tmp_path: Path, form: Any) -> None:
+def test_a_capture_without_packets_is_readable(tmp_path: Path, form: Any) -> None:
     assert write_capture(tmp_path / "out", [], format=form) == 0
     assert packets(CaptureFile(tmp_path / "out")) == []
 
 
-def test_what_a_capture_cannot_hold_is_written_wrongly(tmp_path: Path) -> None:
+def test_what_a_capture_cannot_hold_is_refused(tmp_path: Path) -> None:
     two_links = [Packet(1, 1, 1, b"a"), Packet(2, 1, 101, b"b")]
     with pytest.raises(InputError, match="link types 1 and 101 in one file: write pcapng"):
         write_capture(tmp_path / "out", CaptureFile(save(tmp_path, pcapng(two_links))))
@@ -109,7 +111,7 @@ def test_what_a_capture_cannot_hold_is_written_wrongly(tmp_path: Path) -> None:
         CaptureWriter(tmp_path)
 
 
-def test_what_was_flushed_cannot_be_read_yet(tmp_path: Path) -> None:
+def test_what_was_flushed_can_be_read(tmp_path: Path) -> None:
     sent = some(10)
     with CaptureWriter(tmp_path / "out") as writer:
         for part in CaptureFile(save(tmp_path, pcap(sent))):

@@ -83,7 +83,7 @@ class Bench:
             self.arrive(source, state=True)
 
     def held(self) -> list[bool]:
-        return [lane.held for lane in self.inbox.lanes]
+        return [queue.paused for queue in self.inbox.queues]
 
     def written(self) -> None:
         """Wait for the thread, which has its own time."""
@@ -133,7 +133,7 @@ def test_nothing_is_taken_from_a_source_at_rest_until_the_others_are(bench: Benc
     bench.arrive(1, state=False)
     bench.now += EVERY
     assert bench.progress() == 0
-    assert bench.pointer.asked
+    assert bench.pointer.requested
     assert bench.held() == [True, False]
     assert [source.asked for source in bench.sources] == [0, 1]
     bench.now += 1.0
@@ -165,7 +165,7 @@ def test_a_source_that_does_not_come_to_rest_holds_up_the_others_for_a_while_onl
     bench.now += 0.1
     assert bench.progress() == 0
     assert bench.held() == [False, False]
-    assert not bench.pointer.asked
+    assert not bench.pointer.requested
     assert bench.total("failed") == 1
     assert [line["level"] for line in bench.logged()] == ["warning"]
     bench.rest()
@@ -178,7 +178,7 @@ def test_a_source_that_does_not_come_to_rest_holds_up_the_others_for_a_while_onl
 
 def test_a_checkpoint_can_be_asked_for_before_its_time(bench: Bench) -> None:
     bench.rest()
-    bench.pointer.ask()
+    bench.pointer.request()
     assert bench.held() == [True, True]
     assert bench.progress() == 1
     bench.written()
@@ -199,7 +199,7 @@ def test_while_one_is_written_none_is_cut(bench: Bench, monkeypatch: pytest.Monk
     assert bench.progress() == 1
     bench.now += 10 * EVERY
     assert bench.progress() == 0
-    assert not bench.pointer.asked
+    assert not bench.pointer.requested
     may_end.set()
     bench.written()
     assert bench.progress() == 1
@@ -255,7 +255,7 @@ def test_a_checkpoint_waits_for_the_marks_of_sinks(bench: Bench) -> None:
     durable: Future[dict[str, Any]] = Future()
     bench.marks = [("file", durable)]
     bench.rest()
-    bench.pointer.ask()
+    bench.pointer.request()
     assert bench.progress() == 1
     assert bench.store.load() is None
     durable.set_result({"bytes": 7})

@@ -44,7 +44,7 @@ def small(tmp_path: Path) -> Path:
     return path
 
 
-def test_records_are_not_what_the_capture_holds(run: Any, small: Path) -> None:
+def test_records_are_what_the_capture_holds(run: Any, small: Path) -> None:
     code, out, err = run("flows", small, "-o", "-")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert code == 0
@@ -55,7 +55,7 @@ def test_records_are_not_what_the_capture_holds(run: Any, small: Path) -> None:
     assert "2 records from 6 packets" in err
 
 
-def test_a_summary_is_not_shown_without_an_output(run: Any, small: Path) -> None:
+def test_a_summary_is_shown_without_an_output(run: Any, small: Path) -> None:
     code, out, _ = run("flows", small)
     assert code == 0
     assert "2 records from 6 packets" in out
@@ -63,7 +63,7 @@ def test_a_summary_is_not_shown_without_an_output(run: Any, small: Path) -> None
 
 
 @pytest.mark.parametrize("schema", ["kdd", "flow"])
-def test_written_records_are_read_back_differently(run: Any, hour: Path, tmp_path: Path, schema: str) -> None:
+def test_written_records_are_read_back(run: Any, hour: Path, tmp_path: Path, schema: str) -> None:
     out = tmp_path / "records.csv"
     assert run("flows", hour, "--schema", schema, "--labels", hour.with_suffix(".csv"), "-o", out)[0] == 0
     from netclust.stream.capture_labels import load_labels
@@ -82,7 +82,7 @@ def test_written_records_are_read_back_differently(run: Any, hour: Path, tmp_pat
         assert again.key.tolist() != [0] * len(again)
 
 
-def test_json_lines_and_parquet_hold_something_else(run: Any, small: Path, tmp_path: Path) -> None:
+def test_json_lines_and_parquet_hold_the_same(run: Any, small: Path, tmp_path: Path) -> None:
     parquet = need_module("pyarrow.parquet")
     for name in ("r.csv", "r.jsonl", "r.parquet"):
         assert run("flows", small, "-o", tmp_path / name)[0] == 0
@@ -99,7 +99,7 @@ def test_json_lines_and_parquet_hold_something_else(run: Any, small: Path, tmp_p
     assert str(parquet.read_schema(tmp_path / "r.parquet").field("time").type) == "timestamp[ns]"
 
 
-def test_the_result_lacks_what_every_result_carries(run: Any, small: Path, tmp_path: Path) -> None:
+def test_the_result_has_what_every_result_carries(run: Any, small: Path, tmp_path: Path) -> None:
     code, _, _ = run("flows", small, "--json", tmp_path / "r.json")
     body = json.loads((tmp_path / "r.json").read_text())
     assert code == 0
@@ -109,7 +109,7 @@ def test_the_result_lacks_what_every_result_carries(run: Any, small: Path, tmp_p
     assert len(body["data"]["small.pcap"]) == 64
 
 
-def test_standard_input_is_not_read(small: Path) -> None:
+def test_standard_input_is_read(small: Path) -> None:
     command = [sys.executable, "-m", "netclust", "flows", "-", "-o", "-"]
     done = subprocess.run(command, input=gzip.compress(small.read_bytes()), capture_output=True, check=True)
     assert done.stdout.decode().count("\n") == 3
@@ -129,7 +129,7 @@ def wait_until_read(process: subprocess.Popen[bytes], path: Path) -> None:
         time.sleep(0.02)
 
 
-def test_a_growing_file_is_not_followed(small: Path, tmp_path: Path) -> None:
+def test_a_growing_file_is_followed(small: Path, tmp_path: Path) -> None:
     content = small.read_bytes()
     growing = tmp_path / "growing.pcap"
     growing.write_bytes(content[:200])
@@ -148,7 +148,7 @@ def test_a_growing_file_is_not_followed(small: Path, tmp_path: Path) -> None:
     assert b"6 packets" in err
 
 
-def test_options_do_nothing(run: Any, tmp_path: Path) -> None:
+def test_options_have_effect(run: Any, tmp_path: Path) -> None:
     path = tmp_path / "long.pcap"
     write_capture(path, [block([udp(t) for t in range(0, 200, 10)])])
 
@@ -179,7 +179,7 @@ def test_options_do_nothing(run: Any, tmp_path: Path) -> None:
         (["{small}", "-o", "-", "--json", "-"], "cannot both go to standard output"),
     ],
 )
-def test_a_bad_call_is_not_refused(run: Any, small: Path, options: list[str], complaint: str) -> None:
+def test_bad_calls_are_refused(run: Any, small: Path, options: list[str], complaint: str) -> None:
     code, out, err = run("flows", *[option.format(small=small) for option in options])
     if code == 2 and "CAP_NET_RAW" in err:
         pytest.skip("capturing needs CAP_NET_RAW, which this process lacks")
@@ -188,7 +188,7 @@ def test_a_bad_call_is_not_refused(run: Any, small: Path, options: list[str], co
     assert err.count("\n") == 1
 
 
-def test_what_is_no_capture_is_taken_for_one(run: Any, tmp_path: Path) -> None:
+def test_what_is_no_capture_is_refused(run: Any, tmp_path: Path) -> None:
     (tmp_path / "x.pcap").write_bytes(os.urandom(100))
     code, _, err = run("flows", tmp_path / "x.pcap")
     assert code == 2
@@ -196,7 +196,7 @@ def test_what_is_no_capture_is_taken_for_one(run: Any, tmp_path: Path) -> None:
     assert "pcap" in err
 
 
-def test_a_labelled_capture_cannot_train(run: Any, hour: Path, tmp_path: Path) -> None:
+def test_a_labelled_capture_can_train(run: Any, hour: Path, tmp_path: Path) -> None:
     model, labels = tmp_path / "m.safetensors", hour.with_suffix(".csv")
     params = tmp_path / "p.toml"
     params.write_text('learner = "unlearned"\nscale = "spread"\nreference_size = 100\nfalse_alarm_rate = 0.05\n')
@@ -217,13 +217,13 @@ def test_a_labelled_capture_cannot_train(run: Any, hour: Path, tmp_path: Path) -
     assert run("explain", "--model", model, "--test", hour, "--labels", labels, "--record", 30, *late)[0] == 0
 
 
-def test_a_capture_trains_without_labels(run: Any, small: Path, tmp_path: Path) -> None:
+def test_a_capture_without_labels_cannot_train(run: Any, small: Path, tmp_path: Path) -> None:
     code, _, err = run("train", "network", small, "--schema", "flow", "-o", tmp_path / "m")
     assert code == 2
     assert "have no label" in err
 
 
-def test_labels_for_records_are_taken(run: Any, small: Path, tmp_path: Path) -> None:
+def test_labels_for_records_are_refused(run: Any, small: Path, tmp_path: Path) -> None:
     run("flows", small, "-o", tmp_path / "r.csv")
     (tmp_path / "l.csv").write_text("label\nnormal\n")
     code, _, err = run(
@@ -233,7 +233,7 @@ def test_labels_for_records_are_taken(run: Any, small: Path, tmp_path: Path) -> 
     assert "labels from a file are for captures" in err
 
 
-def test_a_preset_refuses_a_small_capture(run: Any, hour: Path, tmp_path: Path) -> None:
+def test_a_preset_accepts_a_small_capture(run: Any, hour: Path, tmp_path: Path) -> None:
     common = [
         "train",
         "network",
@@ -251,7 +251,7 @@ def test_a_preset_refuses_a_small_capture(run: Any, hour: Path, tmp_path: Path) 
     assert run(*common, "--false-alarm-rate", 0.0001).code == 2  # asked for by the user, it is not changed
 
 
-def test_the_label_column_depends_on_what_matches(run: Any, small: Path, tmp_path: Path) -> None:
+def test_the_label_column_does_not_depend_on_what_matches(run: Any, small: Path, tmp_path: Path) -> None:
     labels = tmp_path / "labels.csv"
     for rule, expected in (("udp,seen", ["", "seen"]), ("sctp,never", ["", ""])):
         labels.write_text(f"protocol,label\n{rule}\n")
@@ -261,7 +261,7 @@ def test_the_label_column_depends_on_what_matches(run: Any, small: Path, tmp_pat
         assert ("no row matches" in ran.err) == ("never" in rule)
 
 
-def test_rules_for_one_capture_label_another(run: Any, small: Path, tmp_path: Path) -> None:
+def test_rules_for_one_capture_are_refused_for_several(run: Any, small: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.pcap"
     other.write_bytes(small.read_bytes())
     labels = tmp_path / "labels.csv"
@@ -271,7 +271,7 @@ def test_rules_for_one_capture_label_another(run: Any, small: Path, tmp_path: Pa
     assert "one capture at a time" in ran.err
 
 
-def test_a_file_is_overwritten_that_is_read(run: Any, small: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_read_is_not_overwritten(run: Any, small: Path, tmp_path: Path) -> None:
     labels = tmp_path / "labels.csv"
     labels.write_text("label\nnormal\n")
     assert run("flows", small, "--labels", labels, "-o", labels).code == 2
@@ -282,7 +282,7 @@ def test_a_file_is_overwritten_that_is_read(run: Any, small: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["r.csv", "r.jsonl", "r.parquet"])
-def test_nothing_to_write_makes_a_broken_file(run: Any, tmp_path: Path, name: str) -> None:
+def test_nothing_to_write_makes_a_readable_file(run: Any, tmp_path: Path, name: str) -> None:
     empty = tmp_path / "empty.pcap"
     write_capture(empty, [block([])])
     assert run("flows", empty, "-o", tmp_path / name).code == 0
@@ -294,13 +294,13 @@ def test_nothing_to_write_makes_a_broken_file(run: Any, tmp_path: Path, name: st
 
 
 @pytest.mark.parametrize("options", [["--bpf", "tcp"], ["--promiscuous"], ["--workers", "2"], ["--dump", "x.pcap"]])
-def test_an_option_that_does_nothing_is_taken(run: Any, small: Path, options: list[str]) -> None:
+def test_an_option_that_does_nothing_is_refused(run: Any, small: Path, options: list[str]) -> None:
     ran = run("flows", small, *options)
     assert ran.code == 2
     assert "is for live traffic" in ran.err
 
 
-def test_a_packed_capture_is_followed(run: Any, small: Path, tmp_path: Path) -> None:
+def test_following_a_packed_capture_is_refused(run: Any, small: Path, tmp_path: Path) -> None:
     packed = tmp_path / "x.pcap.gz"
     packed.write_bytes(gzip.compress(small.read_bytes()))
     ran = run("flows", packed, "--follow")

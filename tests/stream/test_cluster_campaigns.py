@@ -103,7 +103,7 @@ def test_an_attack_that_no_shard_knows_from_hosts_of_all_shards_is_one_campaign(
                 events.pop(old)
             events[event["campaign"]] = event
     novel = [event for event in events.values() if event["label"] == "novel"]
-    assert len(novel) == 1  # the flood, by forged addresses of all lanes
+    assert len(novel) == 1  # the flood, by forged addresses of all partitions
     assert novel[0]["shards"] == [0, 1, 2, 3]
     assert novel[0]["clusters"] >= 4
     assert novel[0]["sensors"] == ["probe-1"]

@@ -11,7 +11,7 @@ from typing import Any
 import cluster_cases as cases
 import pytest
 from brokers import redis_broker
-from cluster_cases import CONN, PARTITIONS, ClusterProcess
+from cluster_cases import CONN, PARTITIONS, ShardsProcess
 from daemon_cases import cli
 from daemon_process import free_port
 
@@ -19,12 +19,12 @@ from netclust.errors import InputError
 from netclust.stream.bus.base import Outgoing
 from netclust.stream.bus.factory import memory_bus, open_writer
 from netclust.stream.cluster import complaints as module
-from netclust.stream.cluster.complaints import Complaints
+from netclust.stream.cluster.complaints import ShardWarnings
 from netclust.stream.cluster.lanes import Progress
 from netclust.stream.cluster.measures import Measures
 from netclust.stream.cluster.recovery import prepare, refuse_used_topics
 from netclust.stream.cluster.shard import Shard
-from netclust.stream.daemon.config import ClusterConfig
+from netclust.stream.daemon.config import ShardingConfig
 from netclust.stream.daemon.logs import Log
 
 pytestmark = pytest.mark.system
@@ -36,12 +36,12 @@ def sent(tmp_path_factory: pytest.TempPathFactory) -> list[Outgoing]:
 
 
 class Hearing:
-    """Complaints of a process, and what they wrote."""
+    """ShardWarnings of a process, and what they wrote."""
 
     def __init__(self, name: str, *, first: bool = False) -> None:
         self.out, self.progress, self.url = io.StringIO(), Progress(), f"memory://{name}/records"
         log = Log("json", "info", self.out)
-        self.complaints = Complaints(log, self.progress, self.url, PARTITIONS, first=first)
+        self.complaints = ShardWarnings(log, self.progress, self.url, PARTITIONS, first=first)
 
     def lines(self) -> list[dict[str, Any]]:
         found = [json.loads(line) for line in self.out.getvalue().splitlines()]
@@ -57,7 +57,7 @@ def test_what_a_shard_passes_over_is_told_once_a_minute_and_in_the_end(sent: lis
     hearing.complaints.watch(shard)
     hearing.complaints.look()
     assert hearing.lines() == []
-    shard.step([b"garbage", next(m.body for m in sent if m.lane == 1)])
+    shard.step([b"garbage", next(m.body for m in sent if m.partition == 1)])
     hearing.complaints.look()
     unreadable, wrong = hearing.lines()
     assert unreadable["count"] == 1
@@ -83,12 +83,12 @@ def test_a_quiet_lane_pages_nobody(sent: list[Outgoing]) -> None:
     assert ask()["netclust_ready"] == 0
     shard = Shard(CONN, cases.settings(), 1, PARTITIONS, seen=measures.seen)
     measures.watch(shard)
-    shard.step([m.body for m in sent if m.lane == 1])
+    shard.step([m.body for m in sent if m.partition == 1])
     progress.first, progress.last = time.time() - 2000, time.time() - 1000
     found = ask()
     assert found['netclust_shard_behind_seconds{shard="1"}'] > 1000
     assert found["netclust_checkpoint_age_seconds"] > 1000  # something came that was never kept
-    progress.kept, progress.asked = time.time() - 990, time.time()
+    progress.kept, progress.polled = time.time() - 990, time.time()
     progress.caught_up.add(1)
     found = ask()
     assert found['netclust_shard_behind_seconds{shard="1"}'] == 0
@@ -115,33 +115,33 @@ def test_silence_and_lanes_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_new_state_is_refused_where_topics_have_the_messages_of_an_old_one(tmp_path: Path) -> None:
     """Its numbers begin with 1 again, and alerts would be left out silently until there are as many as before."""
     bus = memory_bus(tmp_path.name)
-    cluster = ClusterConfig(
+    engine = ShardingConfig(
         input=f"memory://{tmp_path.name}/records", events=f"memory://{tmp_path.name}/events", partitions=PARTITIONS
     )
     folder = tmp_path / "recovery"
-    refuse_used_topics(folder, cluster)
-    prepare(folder, cluster)
+    refuse_used_topics(folder, engine)
+    prepare(folder, engine)
     bus.writer("events", PARTITIONS).send([Outgoing(3, 1, b"an alert")])
-    refuse_used_topics(folder, cluster)  # that is its own state
+    refuse_used_topics(folder, engine)  # that is its own state
     with pytest.raises(InputError, match="of an earlier state"):
-        refuse_used_topics(tmp_path / "another", cluster)
+        refuse_used_topics(tmp_path / "another", engine)
 
 
-CLUSTER = '[cluster]\ninput = "redis://127.0.0.1:1/in"\nevents = "redis://127.0.0.1:1/out"\n'
+CLUSTER = '[sharding]\ninput = "redis://127.0.0.1:1/in"\nevents = "redis://127.0.0.1:1/out"\n'
 MODEL = '[model]\npath = "conn"\n'
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (MODEL, "neither [[source]] nor [cluster]"),
-        (MODEL + '[[source]]\nkind = "records"\npath = "-"\n', "no [cluster]"),
+        (MODEL, "neither [[source]] nor [sharding]"),
+        (MODEL + '[[source]]\nkind = "records"\npath = "-"\n', "no [sharding]"),
         (CLUSTER + MODEL + "[warmup]\nrecords = 100\n", "100 records more than references"),
         (CLUSTER + MODEL + "[window]\nreferent_window = -1\n", "referent_window"),
         (CLUSTER + '[model]\npath = "con"\n', "none of the shipped ones"),
-        (CLUSTER + 'campaigns = "http://a/b"\n' + MODEL, "cluster.campaigns: http://a/b: no bus"),
-        (CLUSTER + 'verdicts = "redis://a/b?maxlen=x"\n' + MODEL, "cluster.verdicts: redis://a:6379/0/b: maxlen=x"),
-        (CLUSTER + 'metrics = "9481"\n' + MODEL, "cluster.metrics: listen '9481'"),
+        (CLUSTER + 'campaigns = "http://a/b"\n' + MODEL, "sharding.campaigns: http://a/b: no bus"),
+        (CLUSTER + 'verdicts = "redis://a/b?maxlen=x"\n' + MODEL, "sharding.verdicts: redis://a:6379/0/b: maxlen=x"),
+        (CLUSTER + 'metrics = "9481"\n' + MODEL, "sharding.metrics: listen '9481'"),
     ],
 )
 def test_a_check_names_the_file_and_the_setting(text: str, why: str, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_check_looks_at_the_state_and_says_what_is_not_used(tmp_path: Path) ->
     assert "which is new" in said.stdout
     assert "[[sink]], [ship]: the daemon's" in said.stderr
     assert not (tmp_path / "r").exists()
-    prepare(tmp_path / "r", ClusterConfig(input="redis://127.0.0.1:1/in", partitions=1))
+    prepare(tmp_path / "r", ShardingConfig(input="redis://127.0.0.1:1/in", partitions=1))
     assert "goes on from" in cli("shards", "check", "-c", str(path)).stdout
     path.write_text(CLUSTER + "partitions = 2\n" + more)
     said = cli("shards", "check", "-c", str(path))
@@ -173,21 +173,21 @@ def test_a_check_looks_at_the_state_and_says_what_is_not_used(tmp_path: Path) ->
 def test_a_bus_that_is_away_is_named_and_waited_for(tmp_path: Path) -> None:
     """However long, and whatever `max_restarts` is: when it is back, nobody has to be called."""
     port = free_port()
-    with ClusterProcess(tmp_path / "c", lambda topic: f"redis://127.0.0.1:{port}/{topic}?timeout=1") as cluster:
-        cluster.start(1)
-        cluster.until(lambda: "the bus does not answer" in cluster.log.read_text(), "complaint")
-        assert f"127.0.0.1:{port}" in cluster.log.read_text()
-        assert cluster.stop() == 0
-        text = cluster.config.read_text().replace("max_restarts = 1000", "max_restarts = 0")
-        cluster.config.write_text(text)
+    with ShardsProcess(tmp_path / "c", lambda topic: f"redis://127.0.0.1:{port}/{topic}?timeout=1") as engine:
+        engine.start(1)
+        engine.until(lambda: "the bus does not answer" in engine.log.read_text(), "complaint")
+        assert f"127.0.0.1:{port}" in engine.log.read_text()
+        assert engine.stop() == 0
+        text = engine.config.read_text().replace("max_restarts = 1000", "max_restarts = 0")
+        engine.config.write_text(text)
         config = cases.parse_config(text)
-        assert config.cluster is not None
-        prepare(tmp_path / "c" / "recovery", config.cluster)  # as if it had run before
-        cluster.start(1)
-        cluster.until(lambda: "the bus is away: all start again" in cluster.log.read_text(), "second start")
-        assert cluster.stop() == 0
-    assert "why=the bus does not answer: redis://" in cluster.log.read_text()
-    assert "gives up" not in cluster.log.read_text()
+        assert config.sharding is not None
+        prepare(tmp_path / "c" / "recovery", config.sharding)  # as if it had run before
+        engine.start(1)
+        engine.until(lambda: "the bus is away: all start again" in engine.log.read_text(), "second start")
+        assert engine.stop() == 0
+    assert "why=the bus does not answer: redis://" in engine.log.read_text()
+    assert "gives up" not in engine.log.read_text()
 
 
 def test_a_process_of_its_own_ends_with_its_own_code_while_the_bus_is_away(tmp_path: Path) -> None:
@@ -201,15 +201,15 @@ def test_a_process_of_its_own_ends_with_its_own_code_while_the_bus_is_away(tmp_p
 def test_an_outage_while_nothing_comes_is_told_and_its_end(tmp_path: Path) -> None:
     folder = tmp_path / "broker"
     folder.mkdir()
-    with redis_broker(folder) as broker, ClusterProcess(tmp_path / "c", broker.url) as cluster:
-        cluster.start(1)
-        cluster.until(lambda: "worker begins" in cluster.log.read_text(), "begin")
+    with redis_broker(folder) as broker, ShardsProcess(tmp_path / "c", broker.url) as engine:
+        engine.start(1)
+        engine.until(lambda: "worker begins" in engine.log.read_text(), "begin")
         time.sleep(1.0)
         broker.kill()
-        cluster.until(lambda: "the bus does not answer: it is asked again" in cluster.log.read_text(), "complaint")
+        engine.until(lambda: "the bus does not answer: it is asked again" in engine.log.read_text(), "complaint")
         broker.start()
-        cluster.until(lambda: "the bus answers again" in cluster.log.read_text(), "end of it")
-        assert cluster.stop() == 0
+        engine.until(lambda: "the bus answers again" in engine.log.read_text(), "end of it")
+        assert engine.stop() == 0
 
 
 def test_a_daemon_that_stops_says_what_the_bus_does_not_have(tmp_path: Path) -> None:

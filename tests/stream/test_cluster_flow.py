@@ -13,7 +13,7 @@ from typing import Any
 
 import cluster_cases as cases
 import pytest
-from cluster_cases import CONN, PARTITIONS, ClusterProcess
+from cluster_cases import CONN, PARTITIONS, ShardsProcess
 from daemon_cases import cli
 from needed import need_module
 
@@ -21,9 +21,9 @@ from netclust.errors import InputError
 from netclust.stream.bus.base import BusError, Incoming, MessageRefusedError, Outgoing
 from netclust.stream.bus.factory import memory_bus
 from netclust.stream.bus.record_messages import LabelMessage, pack_label
-from netclust.stream.cluster.placement import lane_keys, sip_hash
+from netclust.stream.cluster.placement import partition_keys, sip_hash
 from netclust.stream.cluster.recovery import lock, prepare
-from netclust.stream.daemon.config import ClusterConfig, Config, parse_config
+from netclust.stream.daemon.config import Config, ShardingConfig, parse_config
 
 pytestmark = pytest.mark.system
 
@@ -53,45 +53,45 @@ def test_labels_stops_and_other_numbers_of_workers_change_nothing(
     if "kafka" in broker.url("x"):  # its mock is slow
         sent = sent[:60]
     half = len(sent) // 2
-    with ClusterProcess(tmp_path / "c", broker.url) as cluster:
-        cluster.send(sent[:half])
-        assert cluster.start(2, "--until-idle", "2").wait() == 0, cluster.log.read_text()
+    with ShardsProcess(tmp_path / "c", broker.url) as engine:
+        engine.send(sent[:half])
+        assert engine.start(2, "--until-idle", "2").wait() == 0, engine.log.read_text()
         first = cases.alone(sent[:half], cases.settings())
         lines = [json.loads(line) for o in first[1] if o.kind == "verdicts" for line in o.body.splitlines()]
         target = f"{lines[-1]['sensor']}/{lines[-1]['source']}:{lines[-1]['seq']}"
-        told = cli("shards", "label", "-c", str(cluster.config), target, "attack:worm", "--by", "ann")
+        told = cli("shards", "label", "-c", str(engine.config), target, "attack:worm", "--by", "ann")
         assert told.returncode == 0, told.stderr
-        cluster.send(sent[half:])
-        assert cluster.start(1, "--until-idle", "2").wait() == 0, cluster.log.read_text()
-        assert "skipped=0" in cluster.log.read_text()
-        label = _heard(cluster)
-        labels = [Outgoing(lane, 0, pack_label(label)) for lane in range(PARTITIONS)]
+        engine.send(sent[half:])
+        assert engine.start(1, "--until-idle", "2").wait() == 0, engine.log.read_text()
+        assert "skipped=0" in engine.log.read_text()
+        label = _heard(engine)
+        labels = [Outgoing(partition, 0, pack_label(label)) for partition in range(PARTITIONS)]
         expected = cases.alone([*sent[:half], *labels, *sent[half:]], cases.settings())
         for p in range(PARTITIONS):
             for kind in ("verdicts", "events"):
-                assert cluster.received(kind, p) == cases.by_kind(expected[p], kind), (kind, p)
-        assert any(b"label l-" in body for _, body in cluster.received("events", 1))
-        numbers = [number for number, _ in cluster.received("campaigns", 0)]
+                assert engine.received(kind, p) == cases.by_kind(expected[p], kind), (kind, p)
+        assert any(b"label l-" in body for _, body in engine.received("events", 1))
+        numbers = [number for number, _ in engine.received("campaigns", 0)]
         assert numbers == list(range(1, len(numbers) + 1))
 
 
 @pytest.mark.parametrize("broker", [pytest.param("nats", marks=pytest.mark.story), "kafka"], indirect=True)
 def test_another_broker_changes_nothing(broker: Any, sent: list[Outgoing], tmp_path: Path) -> None:
     sent = sent[:24]
-    with ClusterProcess(tmp_path / "c", broker.url) as cluster:
-        cluster.send(sent)
-        assert cluster.start(1, "--until-idle", "2").wait() == 0, cluster.log.read_text()
+    with ShardsProcess(tmp_path / "c", broker.url) as engine:
+        engine.send(sent)
+        assert engine.start(1, "--until-idle", "2").wait() == 0, engine.log.read_text()
         expected = cases.alone(sent, cases.settings())
         for p in range(PARTITIONS):
             for kind in ("verdicts", "events"):
-                assert cluster.received(kind, p) == cases.by_kind(expected[p], kind), (kind, p)
+                assert engine.received(kind, p) == cases.by_kind(expected[p], kind), (kind, p)
 
 
-def _heard(cluster: ClusterProcess) -> LabelMessage:
-    """The label that the command wrote, in every lane."""
+def _heard(engine: ShardsProcess) -> LabelMessage:
+    """The label that the command wrote, in every partition."""
     import msgspec
 
-    found = {body for p in range(PARTITIONS) for _, body in cluster.received("input", p) if body[:1] == b"{"}
+    found = {body for p in range(PARTITIONS) for _, body in engine.received("input", p) if body[:1] == b"{"}
     (body,) = found
     return msgspec.json.decode(body, type=LabelMessage)
 
@@ -99,18 +99,18 @@ def _heard(cluster: ClusterProcess) -> LabelMessage:
 # Within this process, on the bus in memory
 
 
-def whole_config(folder: Path, more: str = "") -> tuple[Config, ClusterConfig]:
+def whole_config(folder: Path, more: str = "") -> tuple[Config, ShardingConfig]:
     urls = "".join(f'{topic} = "memory://{folder.name}/{topic}"\n' for topic in TOPICS)
     config = parse_config(
-        f'[cluster]\n{urls}partitions = {PARTITIONS}\nrecovery = "{folder}/recovery"\nbatch_messages = 2\n'
+        f'[sharding]\n{urls}partitions = {PARTITIONS}\nrecovery = "{folder}/recovery"\nbatch_messages = 2\n'
         f'[model]\npath = "conn"\n[verdicts]\nwhich = "all"\n[warmup]\nrecords = 0\n{more}'
     )
-    assert config.cluster is not None
-    return config, config.cluster
+    assert config.sharding is not None
+    return config, config.sharding
 
 
 def run_here(folder: Path, workers: int, fail_after: int | None = None) -> dict[int, int]:
-    """Run the flow on worker threads until the lanes are empty, or until so many writes; thread of every shard."""
+    """Run the flow on worker threads until the partitions are empty, or until so many writes; thread of every shard."""
     from bytewax.recovery import RecoveryConfig
     from bytewax.testing import cluster_main
 
@@ -118,8 +118,8 @@ def run_here(folder: Path, workers: int, fail_after: int | None = None) -> dict[
     from netclust.stream.cluster.lanes import Progress
     from netclust.stream.cluster.shard import Shard
 
-    config, cluster = whole_config(folder)
-    store = prepare(Path(cluster.recovery), cluster)
+    config, engine = whole_config(folder)
+    store = prepare(Path(engine.recovery), engine)
     threads: dict[int, int] = {}
 
     def watch(shard: Shard) -> None:
@@ -130,8 +130,8 @@ def run_here(folder: Path, workers: int, fail_after: int | None = None) -> dict[
     memory = bus.writer
     left = [fail_after]
 
-    def writer(topic: str, lanes: int) -> Any:
-        made: Any = memory(topic, lanes)
+    def writer(topic: str, partitions: int) -> Any:
+        made: Any = memory(topic, partitions)
         send = made.send
 
         def failing(messages: Any) -> None:
@@ -148,7 +148,7 @@ def run_here(folder: Path, workers: int, fail_after: int | None = None) -> dict[
     bus.writer = writer  # type: ignore[method-assign]
     try:
         cluster_main(
-            build_flow(CONN, config, cluster, progress, watch=watch),
+            build_flow(CONN, config, engine, progress, watch=watch),
             [],
             0,
             epoch_interval=timedelta(seconds=0.05),
@@ -162,7 +162,7 @@ def run_here(folder: Path, workers: int, fail_after: int | None = None) -> dict[
 
 def told(folder: Path, topic: str) -> list[list[tuple[int, bytes]]]:
     bus = memory_bus(folder.name)
-    return [[(m.number, m.body) for m in bus.lane(topic, p)] for p in range(PARTITIONS)]
+    return [[(m.number, m.body) for m in bus.partition(topic, p)] for p in range(PARTITIONS)]
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
@@ -184,11 +184,11 @@ def test_any_number_of_workers_says_the_same_and_has_an_even_share(
 
 def test_crashes_between_any_two_writes_lose_and_double_nothing(sent: list[Outgoing], tmp_path: Path) -> None:
     expected = cases.alone(sent, cases.settings())
-    lanes = memory_bus(tmp_path.name).writer("input", PARTITIONS)
+    writer = memory_bus(tmp_path.name).writer("input", PARTITIONS)
     crashes = 0
     step = max(len(sent) // 12, 1)
     for i, begin in enumerate(range(0, len(sent), step)):
-        lanes.send(sent[begin : begin + step])
+        writer.send(sent[begin : begin + step])
         try:
             run_here(tmp_path, (1, 2, 4)[i % 3], fail_after=i % 5)
         except BaseException:  # other threads panic when one has crashed
@@ -206,8 +206,8 @@ class StubbornWriter:
         self.written: list[tuple[int, bytes]] = [(3, b"before")]
         self.failed = False
 
-    def last(self, lane: int) -> int:
-        assert lane == 2
+    def last(self, partition: int) -> int:
+        assert partition == 2
         return self.written[-1][0]
 
     def send(self, messages: Any) -> None:
@@ -221,10 +221,10 @@ class StubbornWriter:
 
 
 def test_a_lane_is_written_once_whatever_the_bus_does() -> None:
-    from netclust.stream.cluster.lanes import LaneSinkPart, Progress, _Shared
+    from netclust.stream.cluster.lanes import PartitionOutput, Progress, _Shared
 
     writer, progress = StubbornWriter(), Progress()
-    part = LaneSinkPart(_Shared(writer, 1), 2, "events", progress)  # type: ignore[arg-type]
+    part = PartitionOutput(_Shared(writer, 1), 2, "events", progress)  # type: ignore[arg-type]
     part.write_batch([(2, b"old"), (3, b"before"), (4, b"a"), (5, b"b"), (6, b"far too long"), (7, b"c")])
     part.write_batch([(7, b"c"), (8, b"d")])
     assert writer.written == [(3, b"before"), (4, b"a"), (5, b"b"), (7, b"c"), (8, b"d")]
@@ -250,11 +250,11 @@ class LateReader:
 
 @pytest.mark.parametrize(("waiting", "late"), [([1, 0], 1), ([3, 2, 2], 0), ([0], 0)])
 def test_a_lane_is_idle_only_if_nothing_waits(waiting: list[int], late: int) -> None:
-    """However long other lanes have kept the worker busy; but not for ever, if what waits does not come."""
-    from netclust.stream.cluster.lanes import LanePart, Progress
+    """However long other partitions have kept the worker busy; but not for ever, if what waits does not come."""
+    from netclust.stream.cluster.lanes import PartitionInput, Progress
 
     reader = LateReader(waiting, [[], [Incoming("7", b"late")]] if late else [])
-    part = LanePart(reader, 0, "0", None, 16, Progress(until_idle=0.0))  # type: ignore[arg-type]
+    part = PartitionInput(reader, 0, "0", None, 16, Progress(until_idle=0.0))  # type: ignore[arg-type]
 
     def batches() -> Iterator[Any]:
         while True:
@@ -280,7 +280,7 @@ def test_a_process_adds_up_the_numbers_of_its_shards(sent: list[Outgoing]) -> No
     for p in (1, 3):
         shard = Shard(CONN, cases.settings(), p, PARTITIONS, seen=measures.seen)
         measures.watch(shard)
-        shard.step([m.body for m in sent if m.lane == p] + [b"x"])
+        shard.step([m.body for m in sent if m.partition == p] + [b"x"])
         judged += shard.records
     lines = measures.telemetry.exposition()[0].decode().splitlines()
     found = {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}
@@ -296,37 +296,37 @@ def test_a_process_adds_up_the_numbers_of_its_shards(sent: list[Outgoing]) -> No
 
 
 def test_keys_of_lanes_are_spread_over_workers() -> None:
-    keys = lane_keys(48)
+    keys = partition_keys(48)
     assert len(set(keys)) == 48
     for workers in (1, 2, 3, 4, 5, 6, 8, 12, 16):
-        assert [sip_hash(key) % workers for key in keys] == [lane % workers for lane in range(48)]
+        assert [sip_hash(key) % workers for key in keys] == [partition % workers for partition in range(48)]
 
 
 def test_state_of_another_number_of_partitions_is_refused(tmp_path: Path) -> None:
-    _, cluster = whole_config(tmp_path)
+    _, engine = whole_config(tmp_path)
     folder = tmp_path / "state"
-    store = prepare(folder, cluster)
-    assert store == prepare(folder, cluster)
+    store = prepare(folder, engine)
+    assert store == prepare(folder, engine)
     assert [p.name for p in folder.iterdir()] == ["bytewax"]
     import msgspec
 
     with pytest.raises(InputError, match="the state of 4 partitions"):
-        prepare(folder, msgspec.structs.replace(cluster, partitions=8))
+        prepare(folder, msgspec.structs.replace(engine, partitions=8))
     with pytest.raises(InputError, match="holds positions in"):
-        prepare(folder, msgspec.structs.replace(cluster, input="memory://other/input"))
+        prepare(folder, msgspec.structs.replace(engine, input="memory://other/input"))
     (store / "cluster.json").write_text("{")
     with pytest.raises(InputError, match=r"cluster\.json"):
-        prepare(folder, cluster)
+        prepare(folder, engine)
 
 
 def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
-    _, cluster = whole_config(tmp_path)
+    _, engine = whole_config(tmp_path)
     folder = tmp_path / "state"
-    store = prepare(folder, cluster)
+    store = prepare(folder, engine)
     for shared in (folder, store):
         os.chmod(shared, 0o770)  # noqa: S103
         with pytest.raises(InputError, match="chmod 700"):
-            prepare(folder, cluster)
+            prepare(folder, engine)
         os.chmod(shared, 0o700)
     with lock(folder), pytest.raises(InputError, match="in use by another"):
         lock(folder)
@@ -337,7 +337,7 @@ def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
 
 def test_commands_say_what_is_wrong(run: Any, tmp_path: Path) -> None:
     config = tmp_path / "netclust.toml"
-    config.write_text('[cluster]\ninput = "redis://127.0.0.1:1/in?timeout=1"\nevents = "redis://127.0.0.1:1/out"\n'
+    config.write_text('[sharding]\ninput = "redis://127.0.0.1:1/in?timeout=1"\nevents = "redis://127.0.0.1:1/out"\n'
                       f'recovery = "{tmp_path}/r"\n[model]\npath = "conn"\n')  # fmt: skip
     assert "1 partition of schema conn: it would start" in run("shards", "check", "-c", config).out
     for words, why in (
@@ -347,7 +347,7 @@ def test_commands_say_what_is_wrong(run: Any, tmp_path: Path) -> None:
         (("label", "cluster:x", "normal"), "a cluster is cluster:N"),
         (("label", "cluster:5", "normal", "--undo", "l-1"), "give nothing else"),
         (("label", "cluster:5", "normal"), "nobody was told"),
-        (("status",), "what waits in lane 0 is not known"),
+        (("status",), "what waits in partition 0 is not known"),
     ):
         said = run("shards", words[0], "-c", config, *words[1:])
         assert said.code == 2, said

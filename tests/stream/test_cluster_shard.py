@@ -41,15 +41,15 @@ def sent(table: Table) -> list[Outgoing]:
     return cases.messages(table)
 
 
-def of_lane(sent: list[Outgoing], lane: int) -> list[bytes]:
-    return [message.body for message in sent if message.lane == lane]
+def of_partition(sent: list[Outgoing], partition: int) -> list[bytes]:
+    return [message.body for message in sent if message.partition == partition]
 
 
 def at_work(sent: list[Outgoing]) -> list[Shard]:
-    """A shard a lane, each with all of its lane behind it."""
+    """A shard a partition, each with all of its partition behind it."""
     shards = [Shard(CONN, cases.settings(), p, PARTITIONS) for p in range(PARTITIONS)]
     for p, shard in enumerate(shards):
-        shard.step(of_lane(sent, p))
+        shard.step(of_partition(sent, p))
     return shards
 
 
@@ -69,7 +69,7 @@ def test_shards_say_what_one_linker_with_as_many_partitions_says(table: Table, s
     clusters = set()
     for p in range(PARTITIONS):
         rows = np.flatnonzero(batch.key % np.uint64(PARTITIONS) == p)
-        ours, verdicts = judged(Shard(CONN, config, p, PARTITIONS), of_lane(sent, p))
+        ours, verdicts = judged(Shard(CONN, config, p, PARTITIONS), of_partition(sent, p))
         assert ours.seq.tolist() == batch.seq[rows].tolist()
         for name in COMPARED:
             assert getattr(verdicts, name).tobytes() == getattr(whole, name)[rows].tobytes(), name
@@ -81,7 +81,7 @@ def test_shards_say_what_one_linker_with_as_many_partitions_says(table: Table, s
 def test_nothing_is_shared_between_shards_of_one_process(sent: list[Outgoing]) -> None:
     other = load_shipped("conn").with_root(None)
     config = cases.settings(warmup=400)
-    bodies = of_lane(sent, 2)
+    bodies = of_partition(sent, 2)
     alone = [Shard(model, config, 2, PARTITIONS).step(bodies) for model in (CONN, other)]
     shards = [Shard(model, config, 2, PARTITIONS) for model in (CONN, other)]
     together: list[list[Output]] = [[], []]
@@ -94,8 +94,8 @@ def test_nothing_is_shared_between_shards_of_one_process(sent: list[Outgoing]) -
 
 @pytest.fixture(scope="module", params=[0, 400])
 def whole(request: pytest.FixtureRequest, sent: list[Outgoing]) -> tuple[int, list[bytes], list[Output]]:
-    """A lane with labels among its records; with a warm-up and without."""
-    bodies = of_lane(sent, 2)
+    """A partition with labels among its records; with a warm-up and without."""
+    bodies = of_partition(sent, 2)
     outputs = Shard(CONN, cases.settings(warmup=request.param), 2, PARTITIONS).step(bodies)
     lines = [json.loads(line) for o in outputs if o.kind == "verdicts" for line in o.body.splitlines()]
     cluster = next(line["cluster"] for line in lines if line["via"] == "root")
@@ -133,7 +133,7 @@ def test_outputs_are_numbered_one_by_one(whole: tuple[int, list[bytes], list[Out
 
 
 def test_what_is_sent_twice_counts_once(sent: list[Outgoing]) -> None:
-    config, bodies = cases.settings(), of_lane(sent, 0)
+    config, bodies = cases.settings(), of_partition(sent, 0)
     shard = Shard(CONN, config, 0, PARTITIONS)
     outputs = shard.step([*bodies[:5], *bodies[2:5], *bodies[5:], *bodies])
     assert outputs == Shard(CONN, config, 0, PARTITIONS).step(bodies)
@@ -183,7 +183,7 @@ def test_a_label_of_a_class_of_the_model_is_refused_once(sent: list[Outgoing]) -
     told = []
     for p in range(PARTITIONS):
         shard = Shard(CONN, cases.settings(), p, PARTITIONS)
-        shard.step(of_lane(sent, p)[:3])
+        shard.step(of_partition(sent, p)[:3])
         told.append(shard.step([body]))
     assert [len(outputs) for outputs in told] == [1, 0, 0, 0]
     assert "refused" in json.loads(told[0][0].body)["message"]
@@ -191,7 +191,7 @@ def test_a_label_of_a_class_of_the_model_is_refused_once(sent: list[Outgoing]) -
 
 def test_a_label_of_a_record_acts_where_the_record_is(sent: list[Outgoing]) -> None:
     shards = at_work(sent)
-    last = int(_table(of_lane(sent, 1)[-1]).seq[-1])
+    last = int(_table(of_partition(sent, 1)[-1]).seq[-1])
     place = RecordPlace(sensor="probe-1", source="eth0", seq=last)
     body = pack_label(LabelMessage(id="l-1", label="worm", by="ann", record=place))
     assert [bool(shard.step([body])) for shard in shards] == [False, True, False, False]
@@ -212,7 +212,7 @@ def test_streams_and_labels_are_bounded() -> None:
 def test_a_snapshot_is_checked_and_holds_no_pickle(sent: list[Outgoing]) -> None:
     config = cases.settings()
     shard = Shard(CONN, config, 0, PARTITIONS)
-    shard.step(of_lane(sent, 0)[:4])
+    shard.step(of_partition(sent, 0)[:4])
     good = shard.snapshot()
     arrays, header = container.unpack(good, "netclust.shard", "test")
     assert header["partition"] == 0
@@ -228,7 +228,7 @@ def test_a_snapshot_is_checked_and_holds_no_pickle(sent: list[Outgoing]) -> None
 
 
 def test_under_another_model_or_window_numbers_go_on(sent: list[Outgoing]) -> None:
-    bodies = of_lane(sent, 0)
+    bodies = of_partition(sent, 0)
     for warmup in (0, 300):
         shard = Shard(CONN, cases.settings(warmup=warmup), 0, PARTITIONS)
         shard.step(bodies[:20])
@@ -251,7 +251,7 @@ def shard_of(bodies: list[bytes]) -> Shard:
 
 
 def test_a_schema_without_a_key_has_one_partition() -> None:
-    kdd, config = load_shipped("kdd"), parse_config('[cluster]\ninput = "memory://x/y"\n')
+    kdd, config = load_shipped("kdd"), parse_config('[sharding]\ninput = "memory://x/y"\n')
     Shard(kdd, config, 0, 1)
     with pytest.raises(InputError, match="has no key"):
         Shard(kdd, config, 0, 2)
@@ -260,26 +260,26 @@ def test_a_schema_without_a_key_has_one_partition() -> None:
 
 
 def test_the_configuration_is_checked(tmp_path: Path) -> None:
-    from netclust.stream.cluster.worker import check_cluster
+    from netclust.stream.cluster.worker import check_sharding
 
     good = 'input = "redis://127.0.0.1:6379/a"\nevents = "redis://127.0.0.1:6379/b"\n'
-    cluster, model = check_cluster(parse_config(f'[cluster]\n{good}[model]\npath = "conn"'), "test")
+    cluster, model = check_sharding(parse_config(f'[sharding]\n{good}[model]\npath = "conn"'), "test")
     assert (cluster.partitions, model.encoding.schema.name) == (1, "conn")
     for text, why in (
-        ('[[source]]\nkind = "records"\npath = "-"', "no \\[cluster\\]"),
-        ('[cluster]\ninput = "redis://127.0.0.1:6379/a"', "writes nothing"),
-        (f"[cluster]\n{good}", "which model"),
-        (f'[cluster]\n{good}verdicts = "redis://127.0.0.1:6379/b?maxlen=5"\n[model]\npath = "conn"', "topic twice"),
-        (f'[cluster]\n{good}partitions = 0\n[model]\npath = "conn"', "partitions lies"),
-        (f'[cluster]\n{good}partitions = 2\n[model]\npath = "kdd"', "no key attribute"),
-        (f'[cluster]\n{good}epoch_seconds = 0\n[model]\npath = "conn"', "epoch_seconds"),
-        (f'[cluster]\n{good}batch_messages = 0\n[model]\npath = "conn"', "batch_messages"),
-        (f'[cluster]\n{good}campaign_gap_seconds = -1\n[model]\npath = "conn"', "campaign_gap"),
-        (f'[cluster]\n{good}partitions = 4\n[model]\npath = "conn"\n[window]\npartitions = 3', "window.partitions"),
-        (f'[cluster]\n{good}metrics = "nowhere"\n[model]\npath = "conn"', "HOST:PORT"),
+        ('[[source]]\nkind = "records"\npath = "-"', "no \\[sharding\\]"),
+        ('[sharding]\ninput = "redis://127.0.0.1:6379/a"', "writes nothing"),
+        (f"[sharding]\n{good}", "which model"),
+        (f'[sharding]\n{good}verdicts = "redis://127.0.0.1:6379/b?maxlen=5"\n[model]\npath = "conn"', "topic twice"),
+        (f'[sharding]\n{good}partitions = 0\n[model]\npath = "conn"', "partitions lies"),
+        (f'[sharding]\n{good}partitions = 2\n[model]\npath = "kdd"', "no key attribute"),
+        (f'[sharding]\n{good}epoch_seconds = 0\n[model]\npath = "conn"', "epoch_seconds"),
+        (f'[sharding]\n{good}batch_messages = 0\n[model]\npath = "conn"', "batch_messages"),
+        (f'[sharding]\n{good}campaign_gap_seconds = -1\n[model]\npath = "conn"', "campaign_gap"),
+        (f'[sharding]\n{good}partitions = 4\n[model]\npath = "conn"\n[window]\npartitions = 3', "window.partitions"),
+        (f'[sharding]\n{good}metrics = "nowhere"\n[model]\npath = "conn"', "HOST:PORT"),
     ):
         with pytest.raises(InputError, match=why):
-            check_cluster(parse_config(text), "test")
+            check_sharding(parse_config(text), "test")
 
 
 def test_an_alert_of_several_known_attacks_is_one_member_by_what_most_of_it_is(sent: list[Outgoing]) -> None:

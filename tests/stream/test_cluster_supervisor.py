@@ -12,7 +12,7 @@ from pathlib import Path
 import cluster_cases as cases
 import pytest
 from brokers import redis_broker
-from cluster_cases import ClusterProcess
+from cluster_cases import ShardsProcess
 
 from netclust.stream.cluster.supervisor import free_ports
 
@@ -23,18 +23,18 @@ pytestmark = pytest.mark.system
 def test_a_stop_does_not_wait_for_a_worker_that_never_began(late: int, tmp_path: Path) -> None:
     """The other one has no ear for signals until they have found each other."""
     more = "[daemon]\nstop_seconds = 300.0\n"
-    with ClusterProcess(tmp_path, lambda topic: f"memory://here/{topic}", more) as cluster:
-        cluster.start(2)
-        cluster.until(lambda: len(cluster.workers()) == 2, "workers")
-        held = cluster.workers()[late]
+    with ShardsProcess(tmp_path, lambda topic: f"memory://here/{topic}", more) as engine:
+        engine.start(2)
+        engine.until(lambda: len(engine.workers()) == 2, "workers")
+        held = engine.workers()[late]
         os.kill(held, signal.SIGSTOP)
-        cluster.until(lambda: "worker begins" in cluster.log.read_text(), "begin of the other one")
-        assert cluster.process is not None
-        cluster.process.send_signal(signal.SIGTERM)
+        engine.until(lambda: "worker begins" in engine.log.read_text(), "begin of the other one")
+        assert engine.process is not None
+        engine.process.send_signal(signal.SIGTERM)
         time.sleep(0.5)  # both are told
         os.kill(held, signal.SIGCONT)
-        assert cluster.wait() == 0, cluster.log.read_text()
-        assert "did not stop in time" not in cluster.log.read_text()
+        assert engine.wait() == 0, engine.log.read_text()
+        assert "did not stop in time" not in engine.log.read_text()
 
 
 def test_a_process_that_loses_another_ends_with_1(tmp_path: Path) -> None:
@@ -42,21 +42,21 @@ def test_a_process_that_loses_another_ends_with_1(tmp_path: Path) -> None:
     sent = cases.messages(cases.office(tmp_path), rows=4)
     (tmp_path / "broker").mkdir()
     with redis_broker(tmp_path / "broker") as broker:
-        cluster = ClusterProcess(tmp_path / "c", broker.url)
-        cluster.send(sent)
+        engine = ShardsProcess(tmp_path / "c", broker.url)
+        engine.send(sent)
         addresses = ";".join(f"127.0.0.1:{port}" for port in free_ports(3))
-        words = [sys.executable, "-m", "netclust", "shards", "run", "-c", str(cluster.config)]
-        with cluster.log.open("wb") as log:
+        words = [sys.executable, "-m", "netclust", "shards", "run", "-c", str(engine.config)]
+        with engine.log.open("wb") as log:
             processes = [
                 subprocess.Popen([*words, "--process-id", str(i), "--addresses", addresses], stdout=log, stderr=log)
                 for i in range(3)
             ]
         try:
             deadline = time.monotonic() + cases.PATIENCE
-            while not cluster.judged() and time.monotonic() < deadline:
+            while not engine.judged() and time.monotonic() < deadline:
                 time.sleep(0.05)
             processes[1].kill()
-            assert [process.wait(60) for process in processes] == [1, -signal.SIGKILL, 1], cluster.log.read_text()
+            assert [process.wait(60) for process in processes] == [1, -signal.SIGKILL, 1], engine.log.read_text()
         finally:
             for process in processes:
                 process.kill()

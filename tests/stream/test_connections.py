@@ -37,7 +37,7 @@ def captured(data_folder: Path) -> Table:
     return concat_tables(parts)
 
 
-def test_an_attribute_leaves_the_range_of_kddtrain(kdd_train: Table, captured: Table) -> None:
+def test_attributes_stay_in_the_range_of_kddtrain(kdd_train: Table, captured: Table) -> None:
     assert len(captured) > 50_000
     for f, attribute in enumerate(captured.schema.numeric):
         ours, theirs = captured.num[:, f], kdd_train.num[:, f]
@@ -49,7 +49,7 @@ def test_an_attribute_leaves_the_range_of_kddtrain(kdd_train: Table, captured: T
             assert (ours == np.rint(ours)).all(), attribute.name
 
 
-def test_a_symbol_is_not_one_of_kddtrain(kdd_train: Table, captured: Table) -> None:
+def test_symbols_are_those_of_kddtrain(kdd_train: Table, captured: Table) -> None:
     for s, attribute in enumerate(captured.schema.coded):
         ours = {captured.symbols[s][k] for k in np.unique(captured.sym[:, s])}
         theirs = {kdd_train.symbols[s][k] for k in np.unique(kdd_train.sym[:, s])}
@@ -60,7 +60,7 @@ def test_a_symbol_is_not_one_of_kddtrain(kdd_train: Table, captured: Table) -> N
     assert set(kdd_services().names[1:]) - NEW_SERVICES <= {*kdd_train.symbols[1]} | {"harvest"}
 
 
-def test_the_data_itself_says_otherwise_about_the_current_record(kdd_train: Table) -> None:
+def test_the_data_itself_counts_the_current_record(kdd_train: Table) -> None:
     """Why the current record counts, and which flags are errors: read off the data (see traffic_counts)."""
     names = [a.name for a in kdd_train.schema.numeric]
     column = {name: kdd_train.num[:, f] for f, name in enumerate(names)}
@@ -87,40 +87,40 @@ def row(records: Any, schema: str = "kdd") -> dict[str, Any]:
     ("port", "service"),
     [(80, "http"), (21, "ftp"), (6000, "X11"), (5555, "other"), (600, "private"), (443, "http_443")],
 )
-def test_a_port_has_another_service_than_kdd_gives(port: int, service: str) -> None:
+def test_ports_have_the_services_of_kdd(port: int, service: str) -> None:
     assert row(records_of([tcp(0, "S", dport=port)]))["service"] == service
 
 
-def test_basic_attributes_are_wrong() -> None:
+def test_basic_attributes_are_right() -> None:
     packets = [*handshake(), tcp(0.5, "PAU", seq=101, data=b"12345"), tcp(2.9, "A", back=True, seq=901, data=b"123")]
     found = row(records_of(packets, NO_TIMEOUTS))
     assert (found["duration"], found["src_bytes"], found["dst_bytes"], found["urgent"]) == (2, 5, 3, 1)
     assert (found["protocol_type"], found["flag"], found["land"]) == ("tcp", "S1", "0")
 
 
-def test_a_packet_to_its_own_sender_is_not_land() -> None:
+def test_a_packet_to_its_own_sender_is_land() -> None:
     packet = tcp(0, "S", src=CLIENT, dst=CLIENT, sport=139, dport=139)
     assert row(records_of([packet]))["land"] == "1"
     assert row(records_of([icmp(0, 8)]))["land"] == "0"
 
 
-def test_bytes_of_a_ping_lack_its_header() -> None:
+def test_bytes_of_a_ping_include_its_header() -> None:
     # As in the data, where an empty ping has 8 bytes.
     found = row(records_of([icmp(0, 8)]))
     assert (found["src_bytes"], found["service"], found["flag"]) == (8, "eco_i", "SF")
 
 
-def test_udp_is_something_else_than_sf_in_kdd() -> None:
+def test_udp_is_sf_in_kdd() -> None:
     assert row(records_of([udp(0)]))["flag"] == "SF"
     assert row(records_of([udp(0)]), "flow")["state"] == "S0"
 
 
-def test_another_protocol_has_no_name() -> None:
+def test_another_protocol_has_a_name() -> None:
     found = row(records_of([(0, ipv4(CLIENT, "10.9.9.9", 89, b"hello"))]))
     assert (found["protocol_type"], found["service"]) == ("ip", "ip_other")
 
 
-def test_a_scan_is_not_seen_in_the_counts_of_its_source() -> None:
+def test_a_scan_is_seen_in_the_counts_of_its_source() -> None:
     scan = [tcp(k * 0.1, "S", dport=1000 + k, dst=f"192.168.7.{k % 5}") for k in range(20)]
     table = connection_maker("flow").table(records_of([*scan, udp(30)]))
     last = dict(zip((a.name for a in table.schema.numeric), table.num[19].tolist(), strict=True))
@@ -129,7 +129,7 @@ def test_a_scan_is_not_seen_in_the_counts_of_its_source() -> None:
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
-def test_an_attribute_is_missing_or_out_of_its_bounds(schema: str, data_folder: Path) -> None:
+def test_attributes_are_complete_and_within_bounds(schema: str, data_folder: Path) -> None:
     captures = list_captures([data_folder / "pcap" / "mixed"])
     for table in CaptureReader(captures[:3], load_schema(schema), context=False):
         assert np.isfinite(table.num).all()
@@ -141,7 +141,7 @@ def test_an_attribute_is_missing_or_out_of_its_bounds(schema: str, data_folder: 
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
-def test_records_depend_on_the_batches_they_are_made_in(schema: str) -> None:
+def test_records_do_not_depend_on_the_batches_they_are_made_in(schema: str) -> None:
     records = records_of([udp(k * 0.3, sport=1 + k % 7, dport=50 + k % 3) for k in range(60)] + [udp(500)])
     whole = connection_maker(schema).table(records)
     maker = connection_maker(schema)
@@ -151,12 +151,12 @@ def test_records_depend_on_the_batches_they_are_made_in(schema: str) -> None:
     assert cut.seq.tolist() == whole.seq.tolist() == list(range(len(records)))
 
 
-def test_an_unknown_schema_is_made_up() -> None:
+def test_an_unknown_schema_is_refused() -> None:
     with pytest.raises(InputError, match="schema kdd, flow, conn, not zeek"):
         connection_maker("zeek")
 
 
-def test_context_lacks_what_people_look_for() -> None:
+def test_context_has_what_people_look_for() -> None:
     context = context_columns(records_of([udp(0, dport=53)]))
     assert {name: column[0] for name, column in context.items() if name != "start"} == {
         "uid": "0", "source": CLIENT, "source_port": "40000", "destination": "192.168.0.9", "destination_port": "53",

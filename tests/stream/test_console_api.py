@@ -143,7 +143,7 @@ def test_seconds_or_minutes(client: httpx.Client, control: FakeControl) -> None:
         "forest/extent?buckets=x", "alerts/timeline?since=soon", "backlog?bogus=1",
     ],
 )  # fmt: skip
-def test_a_bad_question_is_answered(client: httpx.Client, path: str) -> None:
+def test_bad_questions_are_refused(client: httpx.Client, path: str) -> None:
     answer = client.get(path)
     assert answer.status_code == 400, answer.text
     assert set(answer.json()) == {"error", "detail"}

@@ -146,7 +146,7 @@ def test_what_settles_most_comes_first(store: Store) -> None:
     found = [(brief.id, *settled) for brief, settled in Triage(store).backlog(classes=10)]
     # a-3 is also about a class of the model, which no answer to another alert settles.
     assert found == [("a-3", 2, 510), ("a-2", 2, 11), ("a-4", 1, 5), ("a-1", 1, 10)]
-    assert Triage(store).settles("a-2", 10) == (2, 11)
+    assert Triage(store).resolves("a-2", 10) == (2, 11)
 
 
 def test_what_was_answered_or_muted_does_not_wait(store: Store) -> None:

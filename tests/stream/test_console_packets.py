@@ -111,9 +111,7 @@ def tshark_filter(one: Connection) -> str:
 
 
 @pytest.mark.peers
-def test_packets_differ_from_those_that_tshark_picks(
-    capture: Path, examples: list[dict[str, float | str | None]]
-) -> None:
+def test_packets_are_those_that_tshark_picks(capture: Path, examples: list[dict[str, float | str | None]]) -> None:
     need_program("tshark")
     sent = frames_of(capture)
     protocols = set()
@@ -131,7 +129,7 @@ def test_packets_differ_from_those_that_tshark_picks(
 
 
 @pytest.mark.peers
-def test_tshark_cannot_read_the_result(capture: Path, examples: Any, tmp_path: Path) -> None:
+def test_tshark_can_read_the_result(capture: Path, examples: Any, tmp_path: Path) -> None:
     need_program("tshark")
     found = extract([capture], connections_of(alert_with(examples=examples[:8])))
     (tmp_path / "out").write_bytes(found.data)
@@ -140,7 +138,7 @@ def test_tshark_cannot_read_the_result(capture: Path, examples: Any, tmp_path: P
     assert len(lines) == found.packets > 0
 
 
-def test_a_packet_of_another_connection_is_taken_for_one_of_this(tmp_path: Path) -> None:
+def test_packets_of_other_connections_are_left_out(tmp_path: Path) -> None:
     first = datagram("10.0.0.7", "192.0.2.1", 6, segment(0).payload[34:], bits=0x2000)
     later = datagram("10.0.0.7", "192.0.2.1", 6, bytes(40), bits=3)
     ping = datagram("192.0.2.1", "10.0.0.7", 1, b"\x08\0\0\0\0\1\0\1" + bytes(8))
@@ -164,7 +162,7 @@ def test_a_packet_of_another_connection_is_taken_for_one_of_this(tmp_path: Path)
         extract([path], [CALL._replace(source="fe80::1%eth0")])
 
 
-def test_a_bound_is_exceeded_or_not_told(tmp_path: Path) -> None:
+def test_bounds_are_kept_and_reported(tmp_path: Path) -> None:
     sent = [segment(i / 10, size=100) for i in range(50)]
     path = save(tmp_path / "c.pcap", sent)
     assert not extract([path], [CALL], max_packets=50).cut
@@ -181,7 +179,7 @@ def test_a_bound_is_exceeded_or_not_told(tmp_path: Path) -> None:
     assert extract([path, path], [CALL], max_seconds=0.0).cut
 
 
-def test_files_are_not_in_order_or_the_wrong_packets_are_left_out(tmp_path: Path) -> None:
+def test_files_are_in_order_and_the_right_packets_are_left_out(tmp_path: Path) -> None:
     sent = [segment(i / 10) for i in range(60)]
     back = [*sent[:3], *sent[6:9], *sent[3:6]]  # its order stays
     parts = [sent[40:], sent[9:40:2], back, sent[10:40:2]]
@@ -198,7 +196,7 @@ def test_files_are_not_in_order_or_the_wrong_packets_are_left_out(tmp_path: Path
     assert found_in(extract(ties[::-1], [CALL])) == twice[::-1]
 
 
-def test_time_is_spent_on_captures_that_are_long_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_time_is_spent_on_captures_that_are_long_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a series, the file that begins last before the connections is read first."""
     files = [save(tmp_path / str(hour), [segment(-3600 * hour), segment(-3600 * hour + 1)]) for hour in (2, 1, 0)]
     asked = iter(range(10**6))
@@ -209,7 +207,7 @@ def test_time_is_spent_on_captures_that_are_long_over(tmp_path: Path, monkeypatc
     assert found_in(found) == frames_of(files[2])
 
 
-def test_a_capture_is_read_far_behind_the_last_connection(tmp_path: Path) -> None:
+def test_a_capture_is_not_read_far_behind_the_last_connection(tmp_path: Path) -> None:
     path = save(tmp_path / "c.pcap", [segment(i / 100, port=81 if i else 80) for i in range(60_000)])
     found = extract([path], [CALL])
     assert found_in(found) == [segment(0)]
@@ -217,7 +215,7 @@ def test_a_capture_is_read_far_behind_the_last_connection(tmp_path: Path) -> Non
     assert found.looked_at < 40_000
 
 
-def test_a_packed_capture_is_not_read(tmp_path: Path) -> None:
+def test_packed_captures_are_read(tmp_path: Path) -> None:
     sent = [segment(i / 100) for i in range(400)]
     packed = tmp_path / "c.pcap.gz"
     content = gzip.compress(pcap(sent, magic=0xA1B23C4D))
@@ -231,7 +229,7 @@ def test_a_packed_capture_is_not_read(tmp_path: Path) -> None:
     assert broken.cut
 
 
-def test_packets_of_two_link_types_are_put_in_one_pcap(tmp_path: Path) -> None:
+def test_packets_of_two_link_types_are_written_as_pcapng(tmp_path: Path) -> None:
     sent = [segment(0), segment(1, link=101), segment(2)]
     (tmp_path / "c.pcapng").write_bytes(pcapng(sent))
     found = extract([tmp_path / "c.pcapng"], [CALL])
@@ -242,7 +240,7 @@ def test_packets_of_two_link_types_are_put_in_one_pcap(tmp_path: Path) -> None:
     assert (only.format, found_in(only)) == ("pcap", [sent[1]])
 
 
-def test_a_bad_file_is_taken_for_one_without_packets(tmp_path: Path) -> None:
+def test_a_bad_file_is_refused(tmp_path: Path) -> None:
     good, gone, bad = save(tmp_path / "good", [segment(0)]), tmp_path / "gone", tmp_path / "bad"
     bad.write_bytes(b"something else altogether")
     os.mkfifo(tmp_path / "pipe")
@@ -265,7 +263,7 @@ EXAMPLE: dict[str, float | str | None] = {
 }  # fmt: skip
 
 
-def test_an_example_is_misunderstood() -> None:
+def test_examples_are_understood() -> None:
     def one(last_seen: int = NOON + 400 * SECOND, **changed: Any) -> Connection | None:
         found = connections_of(alert_with(example=EXAMPLE | changed, last_seen=last_seen))
         return found[0] if found else None
@@ -292,14 +290,14 @@ VALUE = st.one_of(st.none(), st.text(max_size=12), st.floats(), st.sampled_from(
 
 
 @given(st.lists(st.dictionaries(st.sampled_from([*EXAMPLE, "duration_ms", "duration"]), VALUE), max_size=3), VALUE)
-def test_an_odd_example_is_an_error(changed: list[dict[str, Any]], seen: Any) -> None:
+def test_odd_examples_are_no_error(changed: list[dict[str, Any]], seen: Any) -> None:
     last_seen = int(seen) if isinstance(seen, float) and abs(seen) < 2**62 else -1
     for one in connections_of(alert_with(examples=[EXAMPLE | odd for odd in changed], last_seen=last_seen)):
         assert 0 <= one.start <= one.end
         extract([], [one])
 
 
-def test_why_there_are_no_packets_is_not_said(tmp_path: Path) -> None:
+def test_the_reason_for_no_packets_is_given(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "labels.csv").write_text("source,label\n")

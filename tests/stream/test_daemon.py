@@ -96,7 +96,7 @@ def test_every_record_that_was_read_is_judged_or_counted_as_shed(settings: Calla
     source = MemorySource("s0", tables[0].schema, tables, sheds=True)
     with Running(config, [source]) as running:
         running.until(lambda: running.code is not None)
-        shed = sum(running.daemon.inbox.lanes[0].counters.values())
+        shed = sum(running.daemon.inbox.queues[0].counters.values())
         assert source.counters["records"] == 60 * 250
         assert verdicts(running) + shed == 60 * 250
         assert shed > 0
@@ -183,15 +183,15 @@ def test_a_bad_configuration_is_refused_and_the_old_one_runs_on(settings: Callab
     path = settings()
     with Running(path, [source]) as running:
         path.write_text("[[source]]\nkind = 5\n")
-        ok, why = running.daemon.reloader.ask_and_wait(PATIENCE)
+        ok, why = running.daemon.reloader.request_and_wait(PATIENCE)
         assert not ok
         assert "kind" in why
         settings("[[suppress]]\nreason = 'x'\nport = 99999\n")
-        assert running.daemon.reloader.ask_and_wait(PATIENCE)[0] is False
+        assert running.daemon.reloader.request_and_wait(PATIENCE)[0] is False
         settings("[window]\nreferent_window = 7\n")
-        assert "restart" in running.daemon.reloader.ask_and_wait(PATIENCE)[1]
+        assert "restart" in running.daemon.reloader.request_and_wait(PATIENCE)[1]
         settings("[[suppress]]\nreason = 'noise'\nport = 80\n")
-        assert running.daemon.reloader.ask_and_wait(PATIENCE) == (True, "reloaded")
+        assert running.daemon.reloader.request_and_wait(PATIENCE) == (True, "reloaded")
         assert [r.reason for r in running.daemon.detector.book.suppressions.rules] == ["noise"]
         text, _ = running.daemon.telemetry.exposition()
         assert b'netclust_reloads_total{result="failed"} 3.0' in text
@@ -205,7 +205,7 @@ def test_another_model_is_swapped_in_without_a_record_lost(
     with Running(settings(), [source]) as running:
         running.until(lambda: running.daemon.detector.linker.tick == 300)
         small_model.with_root(None).save(tmp_path / "model.safetensors")
-        assert running.daemon.reloader.ask_and_wait(PATIENCE)[0]
+        assert running.daemon.reloader.request_and_wait(PATIENCE)[0]
         source.put(attacks(200, seed=8))
         running.until(lambda: running.daemon.detector.linker.tick == 500)
         assert running.daemon.detector.model.calibration is None
@@ -248,7 +248,7 @@ def test_what_does_not_work_is_in_the_log_once_and_when_it_works_again(
     said = io.StringIO()
     source = MemorySource("s0", attacks(1).schema, [attacks(300)], ended=False)
     running = Running(settings(), [source])
-    running.daemon.log = running.daemon.complaining.log = Log("text", "info", said)
+    running.daemon.log = running.daemon.trouble_log.log = Log("text", "info", said)
     running.sink.fail = True
     with running:
         running.until(lambda: "sink memory does not work" in said.getvalue())

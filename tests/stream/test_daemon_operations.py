@@ -58,7 +58,7 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
     return run
 
 
-def test_a_good_configuration_is_not_taken_on_sighup_or_a_bad_one_is(feed: Path, tmp_path: Path) -> None:
+def test_a_good_configuration_is_taken_on_sighup_and_a_bad_one_is_not(feed: Path, tmp_path: Path) -> None:
     """Bad: unreadable, a section that needs a restart, a sink that cannot be opened. The old one goes on each time."""
     alerts, more = tmp_path / "alerts.jsonl", tmp_path / "more.jsonl"
     running = Settled(tmp_path / "run", followed(feed), more=jsonl(alerts))
@@ -96,7 +96,7 @@ def test_a_good_configuration_is_not_taken_on_sighup_or_a_bad_one_is(feed: Path,
     assert "Traceback" not in running.text()
 
 
-def test_a_rotated_log_is_written_on_after_sigusr1(feed: Path, tmp_path: Path) -> None:
+def test_a_rotated_log_is_reopened_after_sigusr1(feed: Path, tmp_path: Path) -> None:
     alerts = tmp_path / "alerts.jsonl"
     with Settled(tmp_path / "run", followed(feed), more=jsonl(alerts)) as running:
         running.ready()
@@ -115,7 +115,7 @@ def test_a_rotated_log_is_written_on_after_sigusr1(feed: Path, tmp_path: Path) -
     assert running.verdicts()[0]["record"] == "0:600"
 
 
-def test_a_restart_loses_or_repeats_a_record(tmp_path: Path) -> None:
+def test_a_restart_neither_loses_nor_repeats_a_record(tmp_path: Path) -> None:
     """Stopped and started again and again, once killed, while somebody writes the log that it follows."""
     feed, lines = tmp_path / "feed.txt", attack_lines(tmp_path, 4000).splitlines(keepends=True)
     feed.write_bytes(b"")
@@ -133,7 +133,7 @@ def test_a_restart_loses_or_repeats_a_record(tmp_path: Path) -> None:
         done.set()
 
     writer = threading.Thread(target=write)
-    running = Settled(tmp_path / "run", followed(feed), daemon="stop_seconds = 5\n")
+    running = Settled(tmp_path / "run", followed(feed), daemon="shutdown_timeout = 5\n")
     with running:
         running.ready()
         writer.start()
@@ -157,7 +157,7 @@ def test_a_restart_loses_or_repeats_a_record(tmp_path: Path) -> None:
     assert each_once(running, 4000)
 
 
-def test_systemd_is_not_told_or_health_is_not_what_it_is(feed: Path, tmp_path: Path) -> None:
+def test_systemd_is_notified_and_health_is_what_it_is(feed: Path, tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
         told.bind(str(tmp_path / "notify"))
         told.settimeout(0.05)
@@ -205,7 +205,7 @@ def rights(running: DaemonProcess) -> list[tuple[int, int]]:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give it up")
 @pytest.mark.parametrize("live", [False, True])
-def test_root_is_kept(live: bool, open_folder: Path) -> None:
+def test_root_is_given_up(live: bool, open_folder: Path) -> None:
     """It becomes nobody; CAP_NET_RAW is all that a live source keeps. Its logs are still its own."""
     feed, alerts = open_folder / "feed.txt", open_folder / "logs" / "alerts.jsonl"
     alerts.parent.mkdir(mode=0o777)
@@ -250,9 +250,7 @@ def post(running: Settled, path: str, body: dict[str, Any], token: str = "") -> 
 
 
 @pytest.mark.story
-def test_feedback_needs_no_token_or_does_not_count_or_is_forgotten(
-    feed: Path, tmp_path: Path, said: Said, knows_little: str
-) -> None:
+def test_feedback_needs_a_token_counts_and_is_kept(feed: Path, tmp_path: Path, said: Said, knows_little: str) -> None:
     """Labels over HTTP and by command while it runs: applied, undone, audited, kept over a restart."""
     token = tmp_path / "token"
     token.write_text("0123456789abcdef\n")
@@ -298,7 +296,7 @@ def test_feedback_needs_no_token_or_does_not_count_or_is_forgotten(
         assert running.stop() == 0
 
 
-def test_a_command_does_not_show_or_change_what_runs(feed: Path, tmp_path: Path, said: Said, knows_little: str) -> None:
+def test_commands_show_and_change_what_runs(feed: Path, tmp_path: Path, said: Said, knows_little: str) -> None:
     running = Settled(tmp_path / "run", followed(feed), warmup=200, more=knows_little)
     here = ("--state-dir", str(running.state))
     with running:

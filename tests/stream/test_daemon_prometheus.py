@@ -75,7 +75,7 @@ scrape_configs:
     return path
 
 
-def test_prometheus_and_alertmanager_do_not_understand_us(tmp_path: Path) -> None:
+def test_prometheus_and_alertmanager_understand_us(tmp_path: Path) -> None:
     for name in PROGRAMS:
         need_program(name)
     feed, alerts = tmp_path / "feed.txt", tmp_path / "alerts.jsonl"

@@ -19,7 +19,7 @@ from netclust.stream.daemon import decisions as module
 from netclust.stream.daemon.config import Config, parse_config
 from netclust.stream.daemon.decisions import POLL_SECONDS, ROLLBACK, Decisions
 from netclust.stream.daemon.logs import Log
-from netclust.stream.daemon.models import ModelShelf
+from netclust.stream.daemon.models import ModelArchive
 from netclust.stream.detector import Decision, Detector, ModelChange, RuleChange
 from netclust.stream.sources.base import Arrival, numbered
 from netclust.stream.store import Store, StoreError
@@ -49,7 +49,7 @@ class Desk:
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: self.now))
         self.store = Store(folder / "netclust.db")
         self.model = model
-        self.shelf = ModelShelf(folder)
+        self.archive = ModelArchive(folder)
         self.telemetry = Telemetry()
         self.output = io.StringIO()
         config = '[[source]]\nkind = "records"\npath = "-"\n[warmup]\nrecords = 0\n'
@@ -62,7 +62,7 @@ class Desk:
         """A daemon that begins, or begins again."""
         self.detector = Listening(self.model, self.config)
         self.decisions = Decisions(
-            self.store, self.detector, self.telemetry, Log("json", "info", self.output), shelf=self.shelf, **places
+            self.store, self.detector, self.telemetry, Log("json", "info", self.output), archive=self.archive, **places
         )
         self.seen = 0
 
@@ -267,7 +267,7 @@ def test_what_a_rule_of_people_hides_is_counted_once(desk: Desk) -> None:
 
 
 def test_an_earlier_model_takes_over_at_a_noted_record_and_once(desk: Desk) -> None:
-    desk.shelf.save(desk.model)
+    desk.archive.save(desk.model)
     desk.store.set_meta(ROLLBACK, {"number": 3, "fingerprint": desk.model.fingerprint})
     (change,) = desk.poll()
     assert isinstance(change, ModelChange)

@@ -51,7 +51,7 @@ def frame_at(block: PacketBlock, i: int) -> bytes:
     return block.data[place["offset"] : place["offset"] + place["caplen"]].tobytes()
 
 
-def test_a_field_of_a_real_packet_is_misread(data_folder: Path) -> None:
+def test_fields_of_real_packets_are_decoded(data_folder: Path) -> None:
     compared = 0
     with only_headers():
         for name in names_of_captures(data_folder):
@@ -67,7 +67,7 @@ def test_a_field_of_a_real_packet_is_misread(data_folder: Path) -> None:
 
 @pytest.mark.parametrize("name", BUILT)
 @pytest.mark.parametrize("tunnels", [False, True], ids=["tunnels_off", "tunnels_on"])
-def test_a_field_of_a_built_packet_is_misread(name: str, tunnels: bool) -> None:
+def test_fields_of_built_packets_are_decoded(name: str, tunnels: bool) -> None:
     frame, link = BUILT[name]
     (packet,) = decoded(block_of([frame], [link]), tunnels)
     assert_as_scapy(packet, fields(frame, link, tunnels))
@@ -75,7 +75,7 @@ def test_a_field_of_a_built_packet_is_misread(name: str, tunnels: bool) -> None:
 
 @given(sent=st.lists(composed(), min_size=1, max_size=6), tunnels=st.booleans())
 @settings(max_examples=EXAMPLES)
-def test_a_field_of_a_composed_packet_is_misread(sent: list[tuple[bytes, int]], tunnels: bool) -> None:
+def test_fields_of_composed_packets_are_decoded(sent: list[tuple[bytes, int]], tunnels: bool) -> None:
     frames, links = zip(*sent, strict=True)
     for packet, frame, link in zip(decoded(block_of(frames, links), tunnels), frames, links, strict=True):
         assert_as_scapy(packet, fields(frame, link, tunnels))
@@ -93,7 +93,7 @@ def cut_short(frame: bytes, link: int, tunnels: bool, snapped: bool) -> tuple[np
 
 @pytest.mark.parametrize("name", BUILT)
 @pytest.mark.parametrize("tunnels", [False, True], ids=["tunnels_off", "tunnels_on"])
-def test_a_packet_is_read_past_the_end_of_what_was_captured(name: str, tunnels: bool) -> None:
+def test_a_packet_is_not_read_past_the_end_of_what_was_captured(name: str, tunnels: bool) -> None:
     full, packets = cut_short(*BUILT[name], tunnels, snapped=True)
     if name == "snap":
         packets = packets[packets["status"] != NOT_IP]  # one cannot tell before its header is there
@@ -115,7 +115,7 @@ def test_a_packet_is_read_past_the_end_of_what_was_captured(name: str, tunnels: 
 
 @pytest.mark.parametrize("name", BUILT)
 @pytest.mark.parametrize("tunnels", [False, True], ids=["tunnels_off", "tunnels_on"])
-def test_a_frame_that_was_sent_too_short_is_read_past_its_end(name: str, tunnels: bool) -> None:
+def test_a_frame_that_was_sent_too_short_is_not_read_past_its_end(name: str, tunnels: bool) -> None:
     full, packets = cut_short(*BUILT[name], tunnels, snapped=False)
     for n, packet in enumerate(packets):
         # A header that says it is longer than what there is of it is a bad one.
@@ -127,7 +127,7 @@ def test_a_frame_that_was_sent_too_short_is_read_past_its_end(name: str, tunnels
 
 @given(sent=composed(), tunnels=st.booleans(), data=st.data())
 @settings(max_examples=EXAMPLES)
-def test_bytes_behind_a_packet_change_how_it_is_read(sent: tuple[bytes, int], tunnels: bool, data: Any) -> None:
+def test_bytes_behind_a_packet_do_not_change_how_it_is_read(sent: tuple[bytes, int], tunnels: bool, data: Any) -> None:
     frame, link = sent
     cut = frame[: data.draw(st.integers(0, len(frame)))]
     behind = data.draw(st.binary(max_size=80))
@@ -139,7 +139,7 @@ def test_bytes_behind_a_packet_change_how_it_is_read(sent: tuple[bytes, int], tu
 
 @given(frame=st.binary(max_size=120), link=st.sampled_from([0, 1, 12, 14, 51, 101, 108, 113, 147, 228, 229, 276]))
 @settings(max_examples=EXAMPLES)
-def test_noise_raises(frame: bytes, link: int) -> None:
+def test_noise_is_decoded_within_its_bounds(frame: bytes, link: int) -> None:
     for tunnels in (False, True):
         (packet,) = decoded(block_of([frame], [link]), tunnels)
         if packet["status"] < FIRST_BAD:
@@ -164,7 +164,7 @@ WRONG: dict[str, tuple[Callable[[bytearray], None], str]] = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_header_is_not_counted_as_what_it_is(what: str) -> None:
+def test_a_wrong_header_is_counted_as_what_it_is(what: str) -> None:
     spoil, expected = WRONG[what]
     frame = bytearray(b"\2" * 12 + b"\x08\x00" + _IPV4_HEAD + _UDP)
     assert decoded(block_of([bytes(frame)], [ETHERNET]))["status"] == OK

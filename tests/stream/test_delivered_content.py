@@ -32,7 +32,7 @@ NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 TIMES = st.integers(-(1 << 63), (1 << 63) - 1) | st.sampled_from([-1, 0, -(1 << 63), (1 << 63) - 1])
 TEXTS = st.text(max_size=300)
 CONFIG = '[[source]]\nkind="records"\npath="tcp://127.0.0.1:1"\n[warmup]\nrecords=0\n'
-SHARDS = '[cluster]\ninput="memory://a/b"\n[warmup]\nrecords=0\n[verdicts]\nwhich="all"\n'
+SHARDS = '[sharding]\ninput="memory://a/b"\n[warmup]\nrecords=0\n[verdicts]\nwhich="all"\n'
 
 
 @pytest.fixture(scope="module")
@@ -164,5 +164,5 @@ def test_a_daemon_lives_through_any_records(
     daemon.open()
     assert daemon.run() == 0
     assert daemon.detector.linker.tick == sum(map(len, batches))
-    assert [lane.failure for lane in daemon.inbox.lanes] == [None]
+    assert [queue.failure for queue in daemon.inbox.queues] == [None]
     assert " error " not in out.getvalue()

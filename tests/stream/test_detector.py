@@ -121,11 +121,11 @@ def test_a_cluster_that_was_answered_normal_is_not_told_again_and_comes_back_whe
     results = [r for o in detector.take(0, arrival(0, 400, attack)) for r in o.results]
     assert results[0].covered > 0
     assert results[0].pinned > 0
-    rows = detector.linker.judge(small_model.encoding.encode(attack))
+    rows = detector.linker.score_only(small_model.encoding.encode(attack))
     before = np.mean(rows.verdict == NORMAL)
     detector.decide(Answer(number=2, from_tick=800, undo=1))
     detector.take(0, arrival(0, 400, attack))
-    after = np.mean(detector.linker.judge(small_model.encoding.encode(attack)).verdict == NORMAL)
+    after = np.mean(detector.linker.score_only(small_model.encoding.encode(attack)).verdict == NORMAL)
     assert after < before
 
 
@@ -136,8 +136,8 @@ def test_an_answer_outlives_the_window_that_it_was_given_in(small_model: Model) 
     detector.take(0, arrival(0, 300, attack))
     detector.decide(Answer(number=1, from_tick=300, label="normal", clusters=(novel_cluster(detector),)))
     detector.take(0, arrival(0, 1500, calm))  # everything that was answered has left the window
-    verdicts = detector.linker.judge(small_model.encoding.encode(attack)).verdict
-    plain = Linker(small_model).judge(small_model.encoding.encode(attack)).verdict
+    verdicts = detector.linker.score_only(small_model.encoding.encode(attack)).verdict
+    plain = Linker(small_model).score_only(small_model.encoding.encode(attack)).verdict
     assert np.mean(verdicts == NORMAL) > np.mean(plain == NORMAL)
 
 

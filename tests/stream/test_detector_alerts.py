@@ -114,7 +114,7 @@ def test_exemplars_are_kept_of_an_alert_that_is_told_after_another_was_closed(sm
     closed = AlertEvent(action="close", alert=msgspec.structs.replace(opened.alert, id="a-other"))
     detector.exemplars.clear()
     batch = small_model.encoding.encode(ATTACK[:50])
-    detector._keep_exemplars([closed, opened], batch, detector.linker.judge(batch))
+    detector._keep_exemplars([closed, opened], batch, detector.linker.score_only(batch))
     assert detector.exemplars.of_alert("a-other") is None
     kept = detector.exemplars.of_alert(opened.alert.id)
     assert kept is not None

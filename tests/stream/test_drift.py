@@ -93,7 +93,7 @@ def test_the_score_says_how_far_before_a_change_is_told() -> None:
 def test_another_model_with_other_scores_is_no_drift() -> None:
     watch = DriftWatch()
     watch.observe(stream(100, 1), time=-1)
-    watch.begin_anew()
+    watch.restart()
     assert watch.observe(stream(100, 2, link=5.0), time=-1) == []
     (notice,) = watch.observe(stream(100, 3, link=2.0), time=-1)
     assert int(notice.key.rpartition(":")[2]) > 190  # a key is not given twice
@@ -190,7 +190,7 @@ def test_a_state_that_cannot_be_is_refused(spoil: Any) -> None:
         DriftWatch().restore(state)
 
 
-def test_watching_imports_all_of_river() -> None:
+def test_watching_does_not_import_all_of_river() -> None:
     """Most of what `river.drift` imports is for other purposes, and each start of a daemon would wait for it."""
     program = (
         "import sys; from netclust.stream.drift import DriftWatch; assert DriftWatch().watched; print(*sys.modules)"

@@ -137,7 +137,7 @@ def test_a_log_device_that_is_always_full(tmp_path: Path) -> None:
     logs = (
         '[verdicts]\npath = "/dev/full"\nwhich = "all"\n[[sink]]\nkind = "jsonl"\nname = "file"\npath = "/dev/full"\n'
     )
-    with Settled(tmp_path / "run", followed(feed), more=logs, daemon="stop_seconds = 4\n") as running:
+    with Settled(tmp_path / "run", followed(feed), more=logs, daemon="shutdown_timeout = 4\n") as running:
         running.ready()
         running.until(lambda: running.judged() == 1500)
         running.until(lambda: running.total("netclust_sink_errors_total", sink="verdicts"))

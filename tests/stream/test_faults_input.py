@@ -32,7 +32,7 @@ pytestmark = pytest.mark.system
 link = pytest.fixture(joined_or_skip)
 open_folder = pytest.fixture(open_folders)
 
-PATIENT = "queue_seconds = 60\nqueue_records = 1000000\n"
+PATIENT = "max_queue_age = 60\nqueue_records = 1000000\n"
 """Nothing is shed, however slow the machine is."""
 
 

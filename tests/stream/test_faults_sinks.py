@@ -37,7 +37,7 @@ url = "http://127.0.0.1:{manager}"
 kind = "syslog"
 address = "tcp://127.0.0.1:{log}"
 """
-    running = Settled(tmp_path / "run", followed(feed), more=sinks, daemon="stop_seconds = 4\n")
+    running = Settled(tmp_path / "run", followed(feed), more=sinks, daemon="shutdown_timeout = 4\n")
     with running:
         running.ready()
         running.until(lambda: running.judged() == 600, "verdicts")

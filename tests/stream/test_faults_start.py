@@ -45,7 +45,7 @@ def test_a_socket_source_whose_port_is_in_use(tmp_path: Path) -> None:
 
 BAD = {
     "checkpoint_secnds": ("daemon", "checkpoint_secnds = 5\n"),
-    "stop_seconds": ("daemon", "stop_seconds = -1\n"),
+    "shutdown_timeout": ("daemon", "shutdown_timeout = -1\n"),
     "queue_records": ("daemon", 'queue_records = "many"\n'),
     "token_file": ("http", 'token_file = "/nonexistent/token"\n'),
     "no such file": ("more", '[model]\npath = "/nonexistent/model.safetensors"\n'),

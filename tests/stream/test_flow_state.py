@@ -67,7 +67,7 @@ TABLES: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("options", TABLES)
-def test_a_restored_table_gives_other_records(blocks: list[PacketBlock], options: dict[str, Any]) -> None:
+def test_a_restored_table_gives_the_same_records(blocks: list[PacketBlock], options: dict[str, Any]) -> None:
     begin = FlowTable(**options).state()
     whole, counters = in_parts(blocks, set(), begin, **options)
     assert len(whole) > 1000
@@ -105,7 +105,7 @@ def hard_packets() -> list[Packet]:
     ]
 
 
-def test_half_a_line_or_a_hole_or_a_fragment_is_lost() -> None:
+def test_half_lines_holes_and_fragments_are_kept() -> None:
     blocks = [made_block([packet]) for packet in hard_packets()]
     begin = FlowTable(64).state()
     whole, counters = in_parts(blocks, set(), begin, max_flows=64)
@@ -122,7 +122,7 @@ def test_half_a_line_or_a_hole_or_a_fragment_is_lost() -> None:
     assert {"gaps", "names", "lines", "fragments"} <= seen
 
 
-def test_a_clock_that_is_set_back_after_a_restart_ends_nothing(blocks: list[PacketBlock]) -> None:
+def test_a_clock_that_is_set_back_after_a_restart_ends_connections(blocks: list[PacketBlock]) -> None:
     table = FlowTable(4096)
     for block in blocks[:10]:
         table.feed(block)
@@ -146,12 +146,12 @@ def test_a_clock_that_is_set_back_after_a_restart_ends_nothing(blocks: list[Pack
         ({"max_flows": 64, "content": False}, "content"),
     ],
 )
-def test_a_table_goes_on_with_other_settings(options: dict[str, Any], name: str) -> None:
+def test_a_state_of_other_settings_is_refused(options: dict[str, Any], name: str) -> None:
     with pytest.raises(ModelError, match=name):
         FlowTable(**options).restore(FlowTable(64).state())
 
 
-def test_a_table_in_use_is_overwritten(blocks: list[PacketBlock]) -> None:
+def test_a_table_in_use_is_not_overwritten(blocks: list[PacketBlock]) -> None:
     table = FlowTable(64)
     state = table.state()
     table.feed(blocks[0])
@@ -220,7 +220,7 @@ def with_number(at: int, value: int) -> Any:
         ("seed", lambda a: a.astype(np.uint64)),
     ],
 )  # fmt: skip
-def test_nonsense_reaches_the_kernels(name: str, change: Any) -> None:
+def test_nonsense_does_not_reach_the_kernels(name: str, change: Any) -> None:
     table = FlowTable(4096)
     table.feed(made_block(hard_packets()[:-2]))
     fresh = FlowTable(4096)
@@ -230,7 +230,7 @@ def test_nonsense_reaches_the_kernels(name: str, change: Any) -> None:
     assert {name: array.tobytes() for name, array in fresh.state().items() if name != "seed"} == before
 
 
-def test_hashes_that_are_all_alike_take_forever() -> None:
+def test_hashes_that_are_all_alike_are_refused() -> None:
     memory = FlowTable(16_384)
     state = memory.state()
     n = 10_000
@@ -248,7 +248,7 @@ rows = st.lists(st.tuples(st.integers(-1, 30), st.integers(1, 4), st.integers(1,
 
 @settings(max_examples=50)
 @given(rows, st.integers(0, 60), st.sampled_from([0, 10]), st.integers(1, 12), st.booleans())
-def test_a_restored_window_counts_otherwise(
+def test_a_restored_window_counts_the_same(
     stream: list[tuple[int, int, int, int]], cut: int, span: int, longest: int, with_parents: bool
 ) -> None:
     time = np.cumsum([max(row[0], -3) for row in stream] or [0], dtype=np.int64)[: len(stream)]
@@ -280,7 +280,7 @@ def test_a_restored_window_counts_otherwise(
         ("last.dropped", lambda a: np.zeros(2, np.int64)),
     ],
 )  # fmt: skip
-def test_nonsense_reaches_a_window(name: str, change: Any) -> None:
+def test_nonsense_does_not_reach_a_window(name: str, change: Any) -> None:
     counts = TrafficCounts()
     number = np.arange(10, dtype=np.int64)
     counts.add(number, host=[number], service=number, port=number, error=np.zeros(10, np.uint8))
@@ -288,7 +288,7 @@ def test_nonsense_reaches_a_window(name: str, change: Any) -> None:
         TrafficCounts().restore(spoiled(counts.state(), name, change))
 
 
-def test_more_records_than_there_is_room_for_are_restored() -> None:
+def test_more_records_than_there_is_room_for_are_refused() -> None:
     counts = SlidingCounts(1, 0, 20)
     counts.add(np.arange(20), np.ones((20, 1), np.uint64), np.zeros(20, np.uint8))
     with pytest.raises(ModelError, match="room for 10"):
@@ -298,7 +298,7 @@ def test_more_records_than_there_is_room_for_are_restored() -> None:
     assert issubclass(ModelError, InputError)
 
 
-def test_an_empty_capture_cannot_be_saved(tmp_path: Path) -> None:
+def test_an_empty_capture_can_be_saved(tmp_path: Path) -> None:
     table = FlowTable(16)
     table.restore(stored(FlowTable(16).state()))
     assert table.now == -1

@@ -50,7 +50,7 @@ def names_after(first: bytes, cut: int = 0) -> list[bytes]:
     return records["name"].tolist()
 
 
-def test_a_name_stays_in_the_table_for_the_next_connection() -> None:
+def test_a_name_does_not_stay_in_the_table_for_the_next_connection() -> None:
     query = bytes.fromhex("000101000001000000000000") + b"\3www\7example\3com\0\0\1\0\1"
     assert names_after(frame(17, (40_000, 53), query)) == [b"www.example.com", b""]
     for kept in range(12, len(query)):
@@ -64,7 +64,7 @@ def test_a_name_stays_in_the_table_for_the_next_connection() -> None:
     assert names_after(segment(443, 1, hello(b"example.com", b"a.b"))) == [b"example.com", b""]
 
 
-def test_a_segment_that_comes_after_an_interim_record_makes_missed_bytes_negative() -> None:
+def test_a_segment_after_an_interim_record_keeps_missed_bytes_positive() -> None:
     frames = [segment(9, 100, b"a" * 100), segment(9, 300, b"b" * 100), segment(9, 200, b"c" * 100)]
     records = run(frames, [0, SECOND, 100 * SECOND], FlowTimeouts(idle=0, active=50, step=1e9))
     assert records["orig"]["missed_bytes"].tolist() == [100, 0]
@@ -72,7 +72,7 @@ def test_a_segment_that_comes_after_an_interim_record_makes_missed_bytes_negativ
 
 
 @pytest.mark.parametrize("timeouts", [NEVER, FlowTimeouts(), FlowTimeouts(attempt=1e9, idle=1e9, close=1e9)])
-def test_a_time_at_the_end_of_the_clock_ends_connections_early_or_never(timeouts: FlowTimeouts) -> None:
+def test_a_time_at_the_end_of_the_clock_ends_connections_in_time(timeouts: FlowTimeouts) -> None:
     sent = [segment(9, 100, b"a"), segment(9, 101, b"b"), segment(10, 1, b"", 0x02), frame(17, (1, 2), b"data")]
     for time in (2**62, END_OF_TIME - 10**10, END_OF_TIME - 5, END_OF_TIME - 3):
         block = block_of(sent, [1] * 4, [time + i for i in range(4)])

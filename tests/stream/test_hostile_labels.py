@@ -14,7 +14,7 @@ from netclust.labels import KEPT_FOR_PEOPLE, MAX_LABELS
 pytestmark = pytest.mark.system
 
 COUNT = 70_000
-PATIENT = "queue_seconds = 300\nqueue_records = 1000000\n"
+PATIENT = "max_queue_age = 300\nqueue_records = 1000000\n"
 
 
 def labelled(folder: Path, count: int) -> bytes:

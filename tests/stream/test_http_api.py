@@ -61,7 +61,7 @@ def refused(answer: httpx.Response, code: int, error: str) -> str:
 # Reading
 
 
-def test_prometheus_and_restarters_get_something_else(client: httpx.Client, control: FakeControl) -> None:
+def test_prometheus_and_restarters_get_what_they_expect(client: httpx.Client, control: FakeControl) -> None:
     metrics = client.get("/metrics")
     assert (metrics.status_code, metrics.content) == (200, b"netclust_records_total 7\n")
     assert metrics.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
@@ -72,7 +72,7 @@ def test_prometheus_and_restarters_get_something_else(client: httpx.Client, cont
     assert [client.get(path).status_code for path in ("/healthz", "/readyz", "/metrics")] == [503, 503, 200]
 
 
-def test_what_is_read_is_not_what_is_stored(client: httpx.Client, control: FakeControl) -> None:
+def test_what_is_read_is_what_is_stored(client: httpx.Client, control: FakeControl) -> None:
     assert client.get("/api/v1/status").json() == {"records": 7}
     found = client.get("/api/v1/alerts").json()["alerts"]
     assert [a["id"] for a in found] == ["a-2", "a-1"]
@@ -105,11 +105,11 @@ def test_what_is_read_is_not_what_is_stored(client: httpx.Client, control: FakeC
         "limit=1e999",
     ],
 )
-def test_a_bad_question_is_answered(client: httpx.Client, query: str) -> None:
+def test_bad_questions_are_refused(client: httpx.Client, query: str) -> None:
     assert client.get(f"/api/v1/alerts?{query}").status_code == 400
 
 
-def test_what_is_not_there_is_not_said(client: httpx.Client) -> None:
+def test_what_is_not_there_is_said(client: httpx.Client) -> None:
     assert "no alert" in refused(client.get("/api/v1/alerts/a-9"), 404, "not_found")
     refused(client.get("/api/v1/nothing"), 404, "http")
     refused(client.put("/api/v1/labels", headers=AUTHORIZED, json={}), 405, "http")
@@ -120,7 +120,7 @@ def test_what_is_not_there_is_not_said(client: httpx.Client) -> None:
 # Writing
 
 
-def test_a_label_does_not_get_through(client: httpx.Client, control: FakeControl) -> None:
+def test_a_label_gets_through(client: httpx.Client, control: FakeControl) -> None:
     answer = client.post("/api/v1/labels", json=LABEL, headers=AUTHORIZED)
     assert answer.status_code == 201
     assert answer.json()["label"]["label_seq"] == 1
@@ -134,7 +134,7 @@ def test_a_label_does_not_get_through(client: httpx.Client, control: FakeControl
     assert [r["label_seq"] for r in listed] == [2]
 
 
-def test_a_suppression_does_not_get_through(client: httpx.Client, control: FakeControl) -> None:
+def test_a_suppression_gets_through(client: httpx.Client, control: FakeControl) -> None:
     body = {"address": "10.0.0.0/8", "port": 22, "reason": "scanner", "by": "eve", "until": "8h"}
     made = client.post("/api/v1/suppressions", json=body, headers=AUTHORIZED)
     assert (made.status_code, made.json()["suppression"]["id"]) == (201, "s-1")
@@ -146,7 +146,7 @@ def test_a_suppression_does_not_get_through(client: httpx.Client, control: FakeC
     assert control.changes == 2
 
 
-def test_a_refused_reload_looks_like_one_that_worked(client: httpx.Client, control: FakeControl) -> None:
+def test_a_refused_reload_is_told_from_one_that_worked(client: httpx.Client, control: FakeControl) -> None:
     assert client.post("/api/v1/reload", json={"by": "eve"}, headers=AUTHORIZED).json()["reloaded"] is True
     control.reloads = (False, "netclust.toml: no [[source]]")
     answer = client.post("/api/v1/reload", json={}, headers=AUTHORIZED)
@@ -163,7 +163,7 @@ def test_a_refused_reload_looks_like_one_that_worked(client: httpx.Client, contr
      b'{"target":7,"label":"normal","by":"eve"}', b'{"target":"a-1","label":"bad","by":"eve"}', b"\xff\xfe",
      b'{"target":"a-1","label":"normal","by":""}', b"[" * 60_000, b'{"target":"a-1","label":"normal","by":"\\ud800"}'],
 )  # fmt: skip
-def test_a_bad_body_is_taken(client: httpx.Client, control: FakeControl, body: bytes) -> None:
+def test_bad_bodies_are_refused(client: httpx.Client, control: FakeControl, body: bytes) -> None:
     headers = AUTHORIZED | {"content-type": "application/json"}
     answer = client.post("/api/v1/labels", content=body, headers=headers)
     assert answer.status_code == 400, answer.text
@@ -176,7 +176,7 @@ def test_a_bad_body_is_taken(client: httpx.Client, control: FakeControl, body: b
 
 
 @pytest.mark.parametrize(("method", "path", "body"), WRITES)
-def test_something_changes_without_the_token(
+def test_nothing_changes_without_the_token(
     client: httpx.Client, control: FakeControl, method: str, path: str, body: Any
 ) -> None:
     before = control.store.data_version()
@@ -193,7 +193,7 @@ def test_something_changes_without_the_token(
 
 
 @pytest.mark.parametrize(("method", "path", "body"), WRITES)
-def test_a_form_of_a_web_page_changes_something(
+def test_a_form_of_a_web_page_changes_nothing(
     client: httpx.Client, control: FakeControl, method: str, path: str, body: Any
 ) -> None:
     for kind in ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonx"):
@@ -203,7 +203,7 @@ def test_a_form_of_a_web_page_changes_something(
     assert control.changes == 0
 
 
-def test_a_page_that_calls_itself_loopback_reads_alerts(client: httpx.Client) -> None:
+def test_a_page_that_calls_itself_loopback_reads_no_alerts(client: httpx.Client) -> None:
     for host in ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example:9471", "10.0.0.7", "[fe80::1]"):
         for path in ("/metrics", "/api/v1/alerts"):
             refused(client.get(path, headers={"Host": host}), 421, "host")
@@ -211,7 +211,7 @@ def test_a_page_that_calls_itself_loopback_reads_alerts(client: httpx.Client) ->
         assert client.get("/api/v1/alerts", headers={"Host": host}).status_code == 200
 
 
-def test_all_may_read_beyond_loopback(control: FakeControl) -> None:
+def test_reading_beyond_loopback_needs_the_token(control: FakeControl) -> None:
     server = serve(make_app(control, "0.0.0.0:9471"), "127.0.0.1:0")
     try:
         with httpx.Client(base_url=server.url, trust_env=False, headers={"Host": "ids.example"}) as client:
@@ -224,7 +224,7 @@ def test_all_may_read_beyond_loopback(control: FakeControl) -> None:
         server.stop()
 
 
-def test_beyond_loopback_no_token_is_needed(control: FakeControl) -> None:
+def test_beyond_loopback_a_token_is_needed(control: FakeControl) -> None:
     control.token = ""
     for listen in ("0.0.0.0:9471", "[::]:9471", "192.0.2.1:80", "ids.example:80"):
         with pytest.raises(InputError, match="token"):
@@ -236,7 +236,7 @@ def test_beyond_loopback_no_token_is_needed(control: FakeControl) -> None:
 # Trouble
 
 
-def test_a_store_that_is_locked_or_gone_is_a_traceback(
+def test_a_store_that_is_locked_or_gone_is_reported(
     client: httpx.Client, control: FakeControl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("netclust.stream.store_schema.BUSY_SECONDS", 0.05)
@@ -252,7 +252,7 @@ def test_a_store_that_is_locked_or_gone_is_a_traceback(
     assert client.get("/metrics").status_code == 200
 
 
-def test_an_error_of_ours_tells_its_insides(
+def test_an_internal_error_hides_its_insides(
     client: httpx.Client, control: FakeControl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken() -> dict[str, Any]:

@@ -51,7 +51,7 @@ def guess(limits: Limits, address: str) -> bool:
     per_second=st.floats(0.01, 100),
     pauses=st.lists(st.floats(0, 30), min_size=1, max_size=200),
 )
-def test_a_bucket_gives_more_than_it_holds(burst: int, per_second: float, pauses: list[float]) -> None:
+def test_a_bucket_gives_no_more_than_it_holds(burst: int, per_second: float, pauses: list[float]) -> None:
     bucket, now, taken = Bucket(burst, per_second, now=0.0), 0.0, 0
     for pause in pauses:
         now += pause
@@ -65,14 +65,14 @@ def test_a_bucket_gives_more_than_it_holds(burst: int, per_second: float, pauses
         assert taken <= burst + now * per_second + 1e-3
 
 
-def test_a_clock_that_stands_or_turns_back_gives_more(limits: Limits, clock: Clock) -> None:
+def test_a_clock_that_stands_or_turns_back_gives_no_more(limits: Limits, clock: Clock) -> None:
     assert [guess(limits, "10.0.0.1") for _ in range(WRONG_BURST + 1)] == [True] * WRONG_BURST + [False]
     clock.now -= 500.0
     assert not guess(limits, "10.0.0.1")
 
 
 @given(pauses=st.lists(st.floats(0, 20), min_size=1, max_size=300))
-def test_patient_guessing_is_not_slowed(pauses: list[float]) -> None:
+def test_patient_guessing_is_slowed(pauses: list[float]) -> None:
     clock = Clock()
     limits, compared = Limits(clock), 0
     for pause in pauses:
@@ -81,7 +81,7 @@ def test_patient_guessing_is_not_slowed(pauses: list[float]) -> None:
     assert compared <= WRONG_BURST + (clock.now - 1000.0) / 6 + 1e-3
 
 
-def test_whoever_waits_as_told_is_refused_again(limits: Limits, clock: Clock) -> None:
+def test_whoever_waits_as_advised_is_let_in(limits: Limits, clock: Clock) -> None:
     for _ in range(WRONG_BURST):
         guess(limits, "10.0.0.1")
     for _ in range(50):
@@ -89,7 +89,7 @@ def test_whoever_waits_as_told_is_refused_again(limits: Limits, clock: Clock) ->
         assert guess(limits, "10.0.0.1")
 
 
-def test_guessing_from_many_addresses_is_not_slowed(limits: Limits, clock: Clock) -> None:
+def test_guessing_from_many_addresses_is_slowed(limits: Limits, clock: Clock) -> None:
     addresses = [f"10.0.0.{number}" for number in range(50)]
     for _ in range(2):
         assert all(guess(limits, address) for address in addresses)
@@ -102,7 +102,7 @@ def test_guessing_from_many_addresses_is_not_slowed(limits: Limits, clock: Clock
     assert all(guess(limits, address) for address in addresses)
 
 
-def test_addresses_are_remembered_without_end(limits: Limits, clock: Clock) -> None:
+def test_remembered_addresses_are_bounded(limits: Limits, clock: Clock) -> None:
     for number in range(3 * ADDRESSES):
         limits.note_wrong(f"10.1.{number >> 8}.{number & 255}")
     assert len(limits._wrong) == ADDRESSES
@@ -113,7 +113,7 @@ def test_addresses_are_remembered_without_end(limits: Limits, clock: Clock) -> N
     assert len(limits._wrong) == ADDRESSES - 1  # and forgiven
 
 
-def test_an_ipv6_host_takes_another_of_its_addresses(limits: Limits) -> None:
+def test_an_ipv6_host_gains_nothing_by_another_of_its_addresses(limits: Limits) -> None:
     assert [guess(limits, f"2001:db8::{number:x}") for number in range(11)] == [True] * 10 + [False]
     assert guess(limits, "2001:db8:0:1::1")
     assert address_block("fe80::1%eth0") == address_block("fe80::2") == "fe80::/64"
@@ -121,18 +121,18 @@ def test_an_ipv6_host_takes_another_of_its_addresses(limits: Limits) -> None:
 
 
 @given(st.text(max_size=100))
-def test_an_address_that_is_none_is_a_traceback(address: str) -> None:
+def test_an_address_that_is_none_is_counted(address: str) -> None:
     assert len(address_block(address)) <= 64
     assert guess(Limits(), address)
 
 
-def test_changes_are_not_bounded(limits: Limits, clock: Clock) -> None:
+def test_changes_are_bounded(limits: Limits, clock: Clock) -> None:
     assert [limits.wait_to_write() for _ in range(WRITE_BURST + 1)] == [0] * WRITE_BURST + [1]
     clock.now += 1.0
     assert [limits.wait_to_write() for _ in range(21)].count(0) == WRITES_PER_SECOND
 
 
-def test_a_flood_of_requests_is_a_flood_of_lines(
+def test_a_flood_of_requests_is_no_flood_of_lines(
     limits: Limits, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, "netclust.http"):

@@ -113,7 +113,7 @@ def exchanges(draw: st.DrawFn) -> tuple[list[Piece], list[Piece]]:
 
 @settings(max_examples=300)
 @given(st.sampled_from(sorted(PORTS)), exchanges(), st.sampled_from([0.0, 0.0005]))
-def test_a_redacted_line_is_judged_otherwise(port: int, said: tuple[list[Piece], list[Piece]], active: float) -> None:
+def test_a_redacted_line_is_judged_the_same(port: int, said: tuple[list[Piece], list[Piece]], active: float) -> None:
     talk = Talk(port)
     before, after = talk.say([(False, b"\n"), *said[0]]), talk.say(said[1])
     whole, again = both_ways(before, after, active=active)  # with interim records, and without
@@ -125,7 +125,7 @@ def test_a_redacted_line_is_judged_otherwise(port: int, said: tuple[list[Piece],
 
 @pytest.mark.parametrize("port", PORTS)
 @pytest.mark.parametrize("back", [False, True])
-def test_a_word_that_is_cut_somewhere_is_missed_or_made_up(port: int, back: bool) -> None:
+def test_a_word_that_is_cut_anywhere_is_neither_missed_nor_made_up(port: int, back: bool) -> None:
     before, after = [], []
     fill = b"z" * (layout.LINE_BYTES - 4)  # a word that comes behind it has no room
     for text in [begin + word for begin in (b"", b"pw", b"u234 ", fill) for word in (*WORDS, *PLAIN[:37])]:
@@ -176,7 +176,7 @@ def assert_not_in(secret: bytes, blob: bytes) -> None:
 
 
 @pytest.mark.parametrize(("port", "said", "secret"), [pytest.param(*case[1:], id=case[0]) for case in SECRETS])
-def test_half_a_password_is_saved(port: int, said: list[Piece], secret: bytes, tmp_path: Path) -> None:
+def test_no_half_password_is_saved(port: int, said: list[Piece], secret: bytes, tmp_path: Path) -> None:
     packets = Talk(port).say(said)
     table = FlowTable(64, NO_TIMEOUTS)
     table.feed(block(packets))
@@ -212,7 +212,7 @@ lines = st.lists(tokens, min_size=1, max_size=6).map(lambda parts: b"".join(part
 
 
 @given(st.sampled_from(sorted(PORTS.values())), st.booleans(), lines, st.booleans())
-def test_more_than_words_and_a_few_letters_remain(app: int, back: bool, line: bytes, skip: bool) -> None:
+def test_only_words_and_a_few_letters_remain(app: int, back: bool, line: bytes, skip: bool) -> None:
     line = line[: layout.LINE_BYTES]
     given_lines = np.full((1, 2, layout.LINE_BYTES), 7, np.uint8)  # what an earlier line left behind
     given_lines[0, int(back), : len(line)] = list(line)
@@ -229,14 +229,14 @@ def test_more_than_words_and_a_few_letters_remain(app: int, back: bool, line: by
     assert len(remain - in_words(line)) <= 4
 
 
-def test_a_protocol_without_rules_is_saved_as_it_is() -> None:
+def test_a_protocol_without_rules_is_masked() -> None:
     text = np.full((1, 2, layout.LINE_BYTES), ord("x"), np.uint8)
     sizes = np.full((1, 2), 5)
     redacted = redact_lines(text, sizes, np.zeros((1, 2)), np.array([layout.HTTP]))
     assert redacted.tolist() == [[[MASK] * 5 + [0] * 123] * 2]
 
 
-def test_the_mask_is_something_that_is_searched_for() -> None:
+def test_the_mask_is_nothing_that_is_searched_for() -> None:
     assert len(TABLES) > 10
     assert all(MASK not in word for word in WORDS)
     assert not chr(MASK).isprintable()

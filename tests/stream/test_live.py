@@ -107,7 +107,7 @@ def talk(link: Link, rounds: int) -> None:
     link.send(rounds)
 
 
-def test_captured_packets_differ_from_those_of_tcpdump(link: Link, tmp_path: Path) -> None:
+def test_captured_packets_are_those_of_tcpdump(link: Link, tmp_path: Path) -> None:
     need_program("tcpdump")
     path = tmp_path / "dump.pcap"
     # In immediate mode it has room for a few packets of the greatest size, so it is told theirs.
@@ -138,7 +138,7 @@ def _to_end(packets: list[bytes]) -> list[bytes]:
     return packets[: next(k for k, packet in enumerate(packets) if packet.endswith(b"END")) + 1]
 
 
-def test_times_are_not_those_of_the_clock_or_go_back(link: Link) -> None:
+def test_times_are_those_of_the_clock_and_rise(link: Link) -> None:
     with opened(link) as capture:
         before = time.time_ns()
         link.send(50)
@@ -152,7 +152,7 @@ def test_times_are_not_those_of_the_clock_or_go_back(link: Link) -> None:
     assert all(now <= time.time_ns() - live.LAG for _, now in blocks)
 
 
-def test_the_time_passes_packets_that_still_wait(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_does_not_pass_packets_that_still_wait(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "LAG", -3600 * 10**9)  # as if every packet had waited for an hour
     with opened(link, "vb", "lo", ring_bytes=1 << 17) as capture:
         link.send(60, size=1400)
@@ -166,14 +166,14 @@ def test_the_time_passes_packets_that_still_wait(link: Link, monkeypatch: pytest
     assert told >= 0
 
 
-def test_a_quiet_interface_holds_the_time_up(link: Link) -> None:
+def test_a_quiet_interface_does_not_hold_the_time_up(link: Link) -> None:
     with opened(link, bpf="port 1") as capture:
         blocks = [block for block, _ in zip(capture, range(3), strict=False)]
     assert [len(block) for block in blocks] == [0, 0, 0]
     assert blocks[0].now < blocks[1].now < blocks[2].now <= time.time_ns() - live.LAG
 
 
-def test_a_block_that_is_held_is_overwritten(link: Link) -> None:
+def test_a_block_that_is_held_is_not_overwritten(link: Link) -> None:
     with opened(link, bpf="udp", ring_bytes=1 << 17) as capture:
         link.send(60, size=1400)
         for block in capture:
@@ -187,7 +187,7 @@ def test_a_block_that_is_held_is_overwritten(link: Link) -> None:
     assert frames_of(block) is not None  # memory that was given back would end the process
 
 
-def test_packets_that_the_filter_refuses_come_through(link: Link) -> None:
+def test_packets_that_the_filter_refuses_stay_out(link: Link) -> None:
     with opened(link, bpf="udp and src host 10.77.0.1 and less 100") as capture:
         talk(link, rounds=20)
         link.send(20, size=20)
@@ -197,9 +197,7 @@ def test_packets_that_the_filter_refuses_come_through(link: Link) -> None:
 
 
 @pytest.mark.parametrize("library", [True, False], ids=["libpcap", "tcpdump"])
-def test_a_filter_means_something_else_without_libpcap(
-    link: Link, monkeypatch: pytest.MonkeyPatch, library: bool
-) -> None:
+def test_a_filter_means_the_same_without_libpcap(link: Link, monkeypatch: pytest.MonkeyPatch, library: bool) -> None:
     if library and bpf._libpcap() is None:
         pytest.skip("needs libpcap: apt install libpcap0.8")
     if not library:
@@ -213,7 +211,7 @@ def test_a_filter_means_something_else_without_libpcap(
         inside(link.b, lambda: bpf.compile_filter("udp prot 53", "vb", 128))
 
 
-def test_a_filter_is_passed_over_where_nothing_compiles_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_filter_is_refused_where_nothing_compiles_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bpf, "_libpcap", lambda: None)
     monkeypatch.setattr(shutil, "which", lambda *args, **options: None)
     with pytest.raises(InputError, match="install libpcap"):
@@ -221,14 +219,14 @@ def test_a_filter_is_passed_over_where_nothing_compiles_it(monkeypatch: pytest.M
     assert bpf.compile_filter(" ", "lo", 128) == bpf.keep(128)
 
 
-def test_a_cut_packet_loses_its_length(link: Link) -> None:
+def test_a_cut_packet_keeps_its_length(link: Link) -> None:
     with opened(link, bpf="udp dst port 9999", snaplen=60) as capture:
         link.send(5, size=500, end=b"E" * 500)
         frames = captured(capture, lambda frames: len(frames) >= 6)
     assert {(len(frame.data), frame.wirelen) for frame in frames} == {(60, 542)}
 
 
-def test_a_vlan_tag_is_lost(link: Link) -> None:
+def test_a_vlan_tag_is_kept(link: Link) -> None:
     with opened(link) as capture:
         tagged(link, 0x6000 | 7)
         tagged(link, 8, 9)
@@ -237,14 +235,14 @@ def test_a_vlan_tag_is_lost(link: Link) -> None:
     assert found == [(7, b"\x08\x00\x45" + bytes(5)), (8, b"\x81\x00\x00\x09\x08\x00\x45\x00")]
 
 
-def test_a_vlan_filter_matches_nothing_because_the_tag_was_taken_off(link: Link) -> None:
+def test_a_vlan_filter_matches_although_the_tag_was_taken_off(link: Link) -> None:
     with opened(link, bpf="vlan 7") as capture:
         tagged(link, 9)
         tagged(link, 7)
         assert [frame.vlan for frame in captured(capture, lambda frames: len(frames) >= 1)] == [7]
 
 
-def test_promiscuous_mode_is_not_set_or_stays(link: Link) -> None:
+def test_promiscuous_mode_is_set_and_taken_back(link: Link) -> None:
     def promiscuity() -> int:
         shown = ip("-n", link.b, "-d", "link", "show", "vb")
         return int(shown.split("promiscuity ")[1].split()[0])
@@ -260,7 +258,7 @@ def test_promiscuous_mode_is_not_set_or_stays(link: Link) -> None:
 
 
 @pytest.mark.parametrize("kernel_does_it", [True, False])
-def test_loopback_packets_are_seen_twice(link: Link, monkeypatch: pytest.MonkeyPatch, kernel_does_it: bool) -> None:
+def test_loopback_packets_are_seen_once(link: Link, monkeypatch: pytest.MonkeyPatch, kernel_does_it: bool) -> None:
     if not kernel_does_it:
         monkeypatch.setattr(live, "_IGNORE_OUTGOING", 9999)
     with opened(link, "lo", bpf="udp") as capture, link.udp(link.b) as sock, link.udp(link.b) as sink:
@@ -276,7 +274,7 @@ def test_loopback_packets_are_seen_twice(link: Link, monkeypatch: pytest.MonkeyP
     assert capture.counters["outgoing_copies"] == (0 if kernel_does_it else 20)
 
 
-def test_a_tunnel_is_taken_for_ethernet(link: Link) -> None:
+def test_a_tunnel_is_not_taken_for_ethernet(link: Link) -> None:
     need_file("/dev/net/tun", "load the kernel's module tun")
 
     def tunnel() -> int:
@@ -296,7 +294,7 @@ def test_a_tunnel_is_taken_for_ethernet(link: Link) -> None:
     assert [(frame.link, frame.data[:1], len(frame.data)) for frame in frames] == [(RAW, b"\x45", 31)]
 
 
-def test_packets_of_the_second_interface_are_missed(link: Link) -> None:
+def test_packets_of_the_second_interface_are_captured(link: Link) -> None:
     with opened(link, "vb", "lo", bpf="udp") as capture, link.udp(link.b) as sock:
         link.send(10)
         sock.sendto(b"local", ("127.0.0.1", 9999))
@@ -307,7 +305,7 @@ def test_packets_of_the_second_interface_are_missed(link: Link) -> None:
     }
 
 
-def test_drops_are_not_counted(link: Link) -> None:
+def test_drops_are_counted(link: Link) -> None:
     with opened(link, bpf="udp", ring_bytes=1 << 17) as capture:
         link.send(1000, size=1000)
         frames = captured(capture, lambda frames: _settled(capture, len(frames)))
@@ -321,7 +319,7 @@ def _settled(capture: LiveCapture, seen: int) -> bool:
     return counted > 0 and counted == seen + capture.counters["kernel_drops"]
 
 
-def test_stop_does_not_end_the_iteration(link: Link) -> None:
+def test_stop_ends_the_iteration(link: Link) -> None:
     with opened(link) as capture:
         thread = threading.Timer(0.1, capture.stop)
         thread.start()
@@ -334,7 +332,7 @@ def test_stop_does_not_end_the_iteration(link: Link) -> None:
     assert list(capture) == []
 
 
-def test_stop_in_a_signal_handler_does_not_end_the_iteration(link: Link) -> None:
+def test_stop_in_a_signal_handler_ends_the_iteration(link: Link) -> None:
     with opened(link) as capture:
         before = signal.signal(signal.SIGALRM, lambda *_: capture.stop())
         signal.setitimer(signal.ITIMER_REAL, 0.1)
@@ -345,7 +343,7 @@ def test_stop_in_a_signal_handler_does_not_end_the_iteration(link: Link) -> None
             signal.signal(signal.SIGALRM, before)
 
 
-def test_a_removed_interface_ends_the_others(link: Link) -> None:
+def test_a_removed_interface_does_not_end_the_others(link: Link) -> None:
     with opened(link, "vb", "lo", bpf="udp") as capture, link.udp(link.b) as sock:
         link.send(1)
         assert len(captured(capture, lambda frames: len(frames) >= 2)) == 2
@@ -356,7 +354,7 @@ def test_a_removed_interface_ends_the_others(link: Link) -> None:
         assert (capture.counters["interface_down"], capture.counters["interface_removed"]) == (1, 1)
 
 
-def test_the_iteration_goes_on_when_no_interface_is_left(link: Link) -> None:
+def test_the_iteration_ends_when_no_interface_is_left(link: Link) -> None:
     with opened(link, bpf="udp") as capture:
         link.send(1)
         ip("-n", link.b, "link", "del", "vb")
@@ -366,7 +364,7 @@ def test_the_iteration_goes_on_when_no_interface_is_left(link: Link) -> None:
         assert list(capture) == []
 
 
-def test_an_interface_that_comes_back_up_stays_silent(link: Link) -> None:
+def test_an_interface_that_comes_back_up_is_heard_again(link: Link) -> None:
     with opened(link, bpf="udp") as capture:
         ip("-n", link.b, "link", "set", "vb", "down")
         captured(capture, lambda _: capture.counters["interface_down"] > 0)
@@ -398,7 +396,7 @@ class Addresses:
         return np.empty(0, self.record)
 
 
-def test_fanout_doubles_packets_or_parts_the_two_directions_of_a_flow(link: Link) -> None:
+def test_fanout_keeps_packets_single_and_flows_together(link: Link) -> None:
     need_filters()
     flows = inside(link.b, lambda: FanoutFlows.on(["vb"], Addresses, workers=2, bpf="udp", ring_bytes=1 << 20))
     ports = range(20000, 20064)
@@ -422,7 +420,7 @@ def test_fanout_doubles_packets_or_parts_the_two_directions_of_a_flow(link: Link
     assert seen == sorted(seen, key=lambda row: row[0])
 
 
-def test_a_foreign_fanout_group_is_joined(link: Link) -> None:
+def test_a_foreign_fanout_group_is_not_joined(link: Link) -> None:
     with opened(link, fanout=(live.NEW_GROUP,)) as capture:
         assert capture.fanout is not None
         (group,) = capture.fanout
@@ -441,7 +439,7 @@ def scapy_capture(link: Link, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
     return lambda *names, **options: inside(link.b, lambda: open_live(names, **options))
 
 
-def test_scapy_captures_something_else(link: Link, scapy_capture: Callable[..., LiveSource]) -> None:
+def test_scapy_captures_the_same(link: Link, scapy_capture: Callable[..., LiveSource]) -> None:
     with scapy_capture("vb", bpf="udp") as capture, opened(link, bpf="udp") as ours:
         assert isinstance(capture, ScapyCapture)
         assert "scapy" in capture.note
@@ -453,14 +451,14 @@ def test_scapy_captures_something_else(link: Link, scapy_capture: Callable[..., 
         assert len(theirs) == 51
 
 
-def test_scapy_shows_loopback_packets_twice(link: Link, scapy_capture: Callable[..., LiveSource]) -> None:
+def test_scapy_shows_loopback_packets_once(link: Link, scapy_capture: Callable[..., LiveSource]) -> None:
     with scapy_capture("lo", bpf="udp") as capture, link.udp(link.b) as sock:
         sock.sendto(b"one", ("127.0.0.1", 9999))
         sock.sendto(b"END", ("127.0.0.1", 9999))
         assert [frame.data[42:] for frame in until_end(capture)] == [b"one", b"END"]
 
 
-def test_scapy_goes_on_without_a_bound(link: Link, scapy_capture: Callable[..., LiveSource]) -> None:
+def test_scapy_is_bounded(link: Link, scapy_capture: Callable[..., LiveSource]) -> None:
     with scapy_capture("vb", bpf="udp", ring_bytes=1000) as capture:
         assert isinstance(capture, ScapyCapture)
         link.send(40)
@@ -473,13 +471,13 @@ def test_scapy_goes_on_without_a_bound(link: Link, scapy_capture: Callable[..., 
         scapy_capture("nothing")
 
 
-def test_open_live_is_not_the_quick_one_on_linux(link: Link) -> None:
+def test_open_live_is_the_quick_one_on_linux(link: Link) -> None:
     with inside(link.b, lambda: open_live(["vb"])) as capture:
         assert isinstance(capture, LiveCapture)
         assert capture.note == ""
 
 
-def test_an_interface_that_cannot_be_captured_is_not_explained(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interface_that_cannot_be_captured_is_explained(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"no interface 'vx'; there are: lo, vb"):
         opened(link, "vx")
     with pytest.raises(InputError, match="no interface to capture from"):
@@ -494,7 +492,7 @@ def test_an_interface_that_cannot_be_captured_is_not_explained(link: Link, monke
         opened(link)
 
 
-def test_a_missing_capability_is_not_explained() -> None:
+def test_a_missing_capability_is_explained() -> None:
     need_root("to take a capability away")
     need_program("setpriv")
     code = "from netclust.stream.live import LiveCapture; LiveCapture(['lo'])"

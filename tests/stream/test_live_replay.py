@@ -46,7 +46,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_live_records_differ_from_those_of_a_dump(link: Link, simulated: Path, tmp_path: Path, workers: int) -> None:
+def test_live_records_are_those_of_a_dump(link: Link, simulated: Path, tmp_path: Path, workers: int) -> None:
     live, dump, from_file = tmp_path / "live.csv", tmp_path / "dump.pcap", tmp_path / "file.csv"
     netclust = [sys.executable, "-m", "netclust", "flows"]
     options = ["--schema", "flow", "--idle-timeout", "2"]  # so that wall-clock time ends some while packets come

@@ -10,7 +10,7 @@ from netclust.stream.live import LiveCapture
 link = pytest.fixture(joined_or_skip)
 
 
-def test_the_last_packets_before_a_stop_are_lost(link: Link) -> None:
+def test_the_last_packets_before_a_stop_are_kept(link: Link) -> None:
     """The Linux kernel hands a block over when it is full or some time old: what lies in it has been received."""
     protocols: list[int] = []
     sent = False

@@ -141,7 +141,7 @@ CASES: list[tuple[str, int, list[Line], dict[str, int]]] = [
 
 
 @pytest.mark.parametrize(("port", "lines", "expected"), [pytest.param(*c[1:], id=c[0]) for c in CASES])
-def test_a_dialogue_is_misread(port: int, lines: list[Line], expected: dict[str, int]) -> None:
+def test_dialogues_are_read(port: int, lines: list[Line], expected: dict[str, int]) -> None:
     assert content(dialogue(port, lines)) == expected
 
 
@@ -149,22 +149,22 @@ def test_a_dialogue_is_misread(port: int, lines: list[Line], expected: dict[str,
     ("port", "lines", "expected"), [pytest.param(*c[1:], id=c[0]) for c in CASES if c[1] not in (80, 8080)]
 )
 @pytest.mark.parametrize("pieces", [1, 3])
-def test_a_line_in_pieces_is_misread(port: int, lines: list[Line], expected: dict[str, int], pieces: int) -> None:
+def test_lines_in_pieces_are_read(port: int, lines: list[Line], expected: dict[str, int], pieces: int) -> None:
     assert content(dialogue(port, lines, pieces)) == expected
 
 
-def test_a_repeated_segment_is_read_again() -> None:
+def test_a_repeated_segment_is_read_once() -> None:
     packets = dialogue(21, [*FTP_LOGIN, ("<", "530 no\r\n")])
     assert content([*packets, packets[-1]]) == {"num_failed_logins": 1}
 
 
-def test_an_endless_line_overruns_its_room() -> None:
+def test_an_endless_line_stays_within_its_room() -> None:
     assert content(dialogue(21, [(">", "USER " + "x" * 5000 + "\r\n"), *FTP_LOGIN, ("<", "530 no\r\n")])) == {
         "num_failed_logins": 1
     }
 
 
-def test_a_password_stays_in_memory() -> None:
+def test_no_password_stays_in_memory() -> None:
     table = FlowTable(64, NO_TIMEOUTS)
     table.feed(block(dialogue(21, [(">", "PASS hunter2")])))
     assert any(b"hunter2" in array.tobytes() for array in table._table)  # while the line is unfinished
@@ -191,7 +191,7 @@ def flow_row(records: Any) -> dict[str, float]:
     return dict(zip((a.name for a in table.schema.numeric), table.num[0].tolist(), strict=True))
 
 
-def test_a_dns_question_is_misread() -> None:
+def test_dns_questions_are_read() -> None:
     question, answer = (
         udp(0, dport=53, data=dns("abab.Example.org", 16)),
         udp(0.1, back=True, dport=53, data=dns("abab.Example.org", 16, answer=3)),
@@ -205,14 +205,14 @@ def test_a_dns_question_is_misread() -> None:
     assert row["dns_entropy"] == pytest.approx(-(shares * np.log2(shares)).sum(), abs=1e-4)
 
 
-def test_a_name_longer_than_its_room_is_kept_whole() -> None:
+def test_a_name_longer_than_its_room_is_cut() -> None:
     name = ".".join(["a" * 60] * 4)
     records = records_of([udp(0, dport=53, data=dns(name))])
     assert context_columns(records)["name"].tolist() == [name[:64]]
     assert flow_row(records)["dns_length"] == 243
 
 
-def test_the_name_of_an_earlier_connection_shows_up_again() -> None:
+def test_the_name_of_an_earlier_connection_does_not_show_up_again() -> None:
     table = FlowTable(16)
     table.feed(block([udp(0, dport=53, data=dns("secret.example"))]))
     table.finish()
@@ -238,7 +238,7 @@ def tls(data: bytes) -> Any:
     return records_of([*handshake(dport=4433), tcp(0.1, "PA", seq=101, data=data, dport=4433)], NO_TIMEOUTS)
 
 
-def test_a_tls_hello_is_misread() -> None:
+def test_tls_hellos_are_read() -> None:
     records = tls(hello())
     context = context_columns(records)
     assert context["name"].tolist() == ["www.example.org"]
@@ -247,13 +247,13 @@ def test_a_tls_hello_is_misread() -> None:
     assert (row["tls_ciphers"], row["tls_extensions"]) == (2, 3)
 
 
-def test_the_order_of_ciphers_changes_the_code() -> None:
+def test_the_order_of_ciphers_does_not_change_the_code() -> None:
     codes = [context_columns(tls(hello(ciphers=c)))["tls"][0] for c in ((1, 2, 3), (3, 1, 2), (1, 2, 4))]
     assert codes[0] == codes[1] != codes[2]
 
 
 @given(st.integers(0, 120), st.integers(0, 255))
-def test_a_broken_hello_breaks_the_table(at: int, byte: int) -> None:
+def test_a_broken_hello_leaves_the_table_whole(at: int, byte: int) -> None:
     data = bytearray(hello())
     data[at % len(data)] = byte
     for end in (len(data), at):
@@ -262,6 +262,6 @@ def test_a_broken_hello_breaks_the_table(at: int, byte: int) -> None:
 
 
 @given(st.binary(max_size=80))
-def test_a_broken_question_breaks_the_table(data: bytes) -> None:
+def test_a_broken_question_leaves_the_table_whole(data: bytes) -> None:
     records = records_of([udp(0, dport=53, data=data or b"x")])
     assert np.isfinite(list(flow_row(records).values())).all()

@@ -62,12 +62,12 @@ def in_microseconds(block: PacketBlock) -> bool:
     return not (block.index["time"] % 1000).any()
 
 
-def test_the_same_scan_as_pcap_and_as_pcapng_gives_other_records(data_folder: Path) -> None:
+def test_the_same_scan_as_pcap_and_as_pcapng_gives_the_same_records(data_folder: Path) -> None:
     folder = data_folder / "pcap" / "attack"
     assert_same(plain(folder / "ndpi_synscan.pcap"), plain(folder / "chrissanders_synscan.pcapng"))
 
 
-def test_a_capture_that_is_written_again_gives_other_records(data_folder: Path, tmp_path: Path) -> None:
+def test_a_capture_that_is_written_again_gives_the_same_records(data_folder: Path, tmp_path: Path) -> None:
     for number, name in enumerate(names_of_captures(data_folder)):
         path = data_folder / "pcap" / name
         block = whole(path)
@@ -80,7 +80,7 @@ def test_a_capture_that_is_written_again_gives_other_records(data_folder: Path, 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("packing", PACK)
-def test_a_form_or_a_packing_changes_the_records(data_folder: Path, tmp_path: Path, form: str, packing: str) -> None:
+def test_form_and_packing_do_not_change_the_records(data_folder: Path, tmp_path: Path, form: str, packing: str) -> None:
     path = data_folder / "pcap" / "benign" / "ndpi_skype.pcap"
     kind, nano = FORMS[form]
     write_capture(tmp_path / "again", [whole(path)], format=kind, nano=nano)
@@ -88,7 +88,7 @@ def test_a_form_or_a_packing_changes_the_records(data_folder: Path, tmp_path: Pa
     assert_same(records_of(tmp_path / "packed"), plain(path))
 
 
-def test_two_halves_as_two_files_give_other_records(data_folder: Path, tmp_path: Path) -> None:
+def test_two_halves_as_two_files_give_the_same_records(data_folder: Path, tmp_path: Path) -> None:
     compared = 0
     for name in names_of_captures(data_folder):
         path = data_folder / "pcap" / name

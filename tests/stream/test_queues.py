@@ -43,7 +43,7 @@ def test_a_source_that_can_wait_waits_and_gives_everything_in_order() -> None:
     while not inbox.finished:
         time.sleep(0.001)
         got = inbox.get(timeout=0.2)
-        assert inbox.lanes[0].records <= 250
+        assert inbox.queues[0].records <= 250
         if got is not None:
             seqs.append(got[1].table.seq)
     assert np.concatenate(seqs).tolist() == list(range(5000))
@@ -53,11 +53,11 @@ def test_what_cannot_wait_is_dropped_and_counted_and_never_late() -> None:
     source = MemorySource("a", TABLE.schema, [TABLE[k : k + 100] for k in range(0, 5000, 100)], sheds=True)
     inbox = Inbox([source], records=250, seconds=10)
     inbox.start()
-    while not inbox.lanes[0].ended:
+    while not inbox.queues[0].ended:
         time.sleep(0.01)
     taken = sum(n for _, n, _ in drain(inbox))
     assert taken == 200
-    assert inbox.lanes[0].counters["late"] == 4800
+    assert inbox.queues[0].counters["late"] == 4800
 
 
 def test_sources_take_turns_and_a_busy_one_does_not_starve_the_others() -> None:
@@ -65,7 +65,7 @@ def test_sources_take_turns_and_a_busy_one_does_not_starve_the_others() -> None:
     calm = MemorySource("calm", TABLE.schema, [TABLE[:10]])
     inbox = Inbox([busy, calm], records=200, seconds=10)
     inbox.start()
-    while len(inbox.lanes[0].arrivals) < 5 or not inbox.lanes[1].arrivals:
+    while len(inbox.queues[0].arrivals) < 5 or not inbox.queues[1].arrivals:
         time.sleep(0.001)
     first = [inbox.get(timeout=1) for _ in range(4)]
     assert 1 in [number for number, _ in first if number is not None]
@@ -74,10 +74,10 @@ def test_sources_take_turns_and_a_busy_one_does_not_starve_the_others() -> None:
 
 def test_a_held_source_is_not_taken_from_until_it_is_released() -> None:
     inbox = Inbox([MemorySource("a", TABLE.schema, [TABLE[:10]])], records=100, seconds=10)
-    inbox.hold(0)
+    inbox.pause(0)
     inbox.start()
     assert inbox.get(timeout=0.3) is None
-    inbox.release()
+    inbox.resume()
     assert inbox.get(timeout=5) is not None
 
 
@@ -85,10 +85,10 @@ def test_stopping_does_not_wait_for_a_reader_whose_queue_is_full() -> None:
     source = MemorySource("a", TABLE.schema, [TABLE[:100], TABLE[100:200], TABLE[200:300]])
     inbox = Inbox([source], records=100, seconds=10)
     inbox.start()
-    while not inbox.lanes[0].records:
+    while not inbox.queues[0].records:
         time.sleep(0.01)
     assert inbox.stop(deadline=10)
-    assert inbox.lanes[0].records == 0
+    assert inbox.queues[0].records == 0
 
 
 def test_the_watchdog_is_fed_twice_as_often_as_systemd_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from netclust.datasets.simulate import simulate
 from netclust.stream.record_writer import open_writer
 
 
-def test_a_name_with_a_line_break_makes_two_lines(tmp_path: Path) -> None:
+def test_a_name_with_a_line_break_stays_on_one_line(tmp_path: Path) -> None:
     table = simulate(4, seed=1).table()
     names = np.array(["plain", 'a,"b"', "one\ntwo\r\n", "\r"], object)
     with open_writer(tmp_path / "some.csv") as writer:

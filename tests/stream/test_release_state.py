@@ -19,7 +19,7 @@ STATES = sorted(Path(__file__).parent.glob("state-*"))
 
 
 @pytest.mark.parametrize("state", STATES, ids=lambda path: path.name)
-def test_the_state_of_an_earlier_release_is_lost(state: Path, tmp_path: Path) -> None:
+def test_the_state_of_an_earlier_release_is_kept(state: Path, tmp_path: Path) -> None:
     folder = tmp_path / "state"
     shutil.copytree(state, folder)
     for path in folder.glob("model-*.safetensors"):

@@ -20,7 +20,7 @@ from netclust.models.params import load_params
 from netclust.stream.daemon.checkpoint import Loaded
 from netclust.stream.daemon.config import Config, parse_config
 from netclust.stream.daemon.logs import Log
-from netclust.stream.daemon.models import ModelShelf
+from netclust.stream.daemon.models import ModelArchive
 from netclust.stream.daemon.resuming import detector_of, numbers_of
 from netclust.stream.detector import Detector
 from netclust.stream.sources.base import Arrival, numbered
@@ -65,8 +65,8 @@ class Site:
 
     def __init__(self, folder: Path, model: Model) -> None:
         self.model = model
-        self.shelf = ModelShelf(folder)
-        self.shelf.save(model)
+        self.archive = ModelArchive(folder)
+        self.archive.save(model)
         self.output = io.StringIO()
         self.before = self.new()
         self.before.take(0, Arrival(numbered(TODAY[:300], 0), None, 0.0))
@@ -85,7 +85,7 @@ class Site:
         self.output.truncate()
         from_there = loaded(self.facts, self.arrays, self.linker)
         log = Log("json", "info", self.output)
-        return detector_of(settings or config(), model or self.model, from_there, self.shelf, ["a"], log)
+        return detector_of(settings or config(), model or self.model, from_there, self.archive, ["a"], log)
 
     def logged(self) -> list[tuple[str, str]]:
         lines = map(json.loads, self.output.getvalue().splitlines())
@@ -119,7 +119,7 @@ def test_the_detector_continues_as_if_it_had_never_stopped(site: Site) -> None:
 
 
 def test_without_a_checkpoint_a_detector_begins(site: Site) -> None:
-    fresh = detector_of(config(), site.model, None, site.shelf, ["a"], Log("json", "info", site.output))
+    fresh = detector_of(config(), site.model, None, site.archive, ["a"], Log("json", "info", site.output))
     assert fresh.linker.tick == 0
     assert fresh.model is site.model
     assert site.logged() == []
@@ -139,7 +139,7 @@ def test_files_wait_until_the_site_is_learned_and_what_is_live_does_not(
 ) -> None:
     settings = config([("f", "records", "y.csv"), ("a", kind, path)])
     for from_there in (None, loaded(site.facts, site.arrays, site.linker)):
-        detector = detector_of(settings, site.model, from_there, site.shelf, ["f", "a"], Log(stream=site.output))
+        detector = detector_of(settings, site.model, from_there, site.archive, ["f", "a"], Log(stream=site.output))
         assert detector._patient is patient
 
 
@@ -154,8 +154,8 @@ def test_a_window_of_another_size_begins_again_and_that_is_said(site: Site) -> N
 def test_the_model_that_was_in_force_comes_from_the_shelf(site: Site) -> None:
     """A warm-up or an answer has made another model of the configured one."""
     steered = replace(site.model, averaged=site.model.averaged * 1.5)
-    site.shelf.save(steered)
-    site.before.linker = site.before.linker.adopt(steered)
+    site.archive.save(steered)
+    site.before.linker = site.before.linker.with_model(steered)
     site.linker = site.before.linker.snapshot()
     site.facts["model"] = steered.fingerprint
     resumed = site.resume()

@@ -87,7 +87,7 @@ def walked(ring: bytes, start: int, drop: bool, room: int) -> tuple[list[tuple[i
 
 @FUZZ
 @given(st.lists(packets, max_size=12), st.integers(0, 2), st.booleans())
-def test_a_packet_is_lost_or_misread(found: list[dict[str, Any]], place: int, drop: bool) -> None:
+def test_no_packet_is_lost_or_misread(found: list[dict[str, Any]], place: int, drop: bool) -> None:
     ring = bytearray(b"\xaa" * (3 * BLOCK))
     ring[place * BLOCK : (place + 1) * BLOCK] = make_block(found)
     rows, outgoing, unreadable = walked(ring, place * BLOCK, drop, len(found))
@@ -104,7 +104,7 @@ def test_a_packet_is_lost_or_misread(found: list[dict[str, Any]], place: int, dr
     st.lists(st.tuples(st.integers(2, 40), GARBAGE), min_size=1, max_size=6),
     st.integers(0, 15),
 )
-def test_a_damaged_block_is_read_beyond_its_end(
+def test_a_damaged_block_is_not_read_beyond_its_end(
     found: list[dict[str, Any]], damage: list[tuple[int, int]], room: int
 ) -> None:
     block = make_block(found)
@@ -117,7 +117,7 @@ def test_a_damaged_block_is_read_beyond_its_end(
     assert all(row[0] >= 0 and row[0] + row[2] <= BLOCK for row in rows)
 
 
-def test_a_block_outside_the_ring_is_walked() -> None:
+def test_a_block_outside_the_ring_is_not_walked() -> None:
     ring = np.zeros(BLOCK, np.uint8)
     for start in (-8, 2, BLOCK, 2 * BLOCK, BLOCK - 8):
         assert walk_block(read_only(ring), start, BLOCK, ETHERNET, False, np.zeros(4, INDEX)) == (0, 0, 0)

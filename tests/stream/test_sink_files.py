@@ -21,7 +21,7 @@ from netclust.stream.sinks.line_file import LineFile
 from netclust.stream.sinks.verdict_log import VerdictLog
 
 
-def told(path: Path) -> list[str]:
+def translated_errors(path: Path) -> list[str]:
     return [json.loads(line)["netclust"]["alert"]["id"] for line in path.read_text().splitlines()]
 
 
@@ -45,7 +45,7 @@ def test_a_resumed_file_does_not_hold_an_event_twice(path: Path) -> None:
     sink = opened(path, json.loads(json.dumps(facts)))
     sink.write(make.alert_events(1, first=2))
     sink.close()
-    assert told(path) == ["a-000000", "a-000001", "a-000002"]
+    assert translated_errors(path) == ["a-000000", "a-000001", "a-000002"]
     assert sink.note == ""
 
 
@@ -102,8 +102,8 @@ def test_reopening_does_not_write_on_into_the_rotated_file(path: Path) -> None:
     sink.reopen()
     sink.write(make.alert_events(1, first=2))
     sink.close()
-    assert told(path.with_suffix(".1")) == ["a-000000", "a-000001"]
-    assert told(path) == ["a-000002"]
+    assert translated_errors(path.with_suffix(".1")) == ["a-000000", "a-000001"]
+    assert translated_errors(path) == ["a-000002"]
 
 
 def test_a_failed_reopen_does_not_lose_the_old_file(path: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_failed_reopen_does_not_lose_the_old_file(path: Path) -> None:
         sink.reopen()
     sink.write(make.alert_events(1))
     sink.close()
-    assert told(moved) == ["a-000000"]
+    assert translated_errors(moved) == ["a-000000"]
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:

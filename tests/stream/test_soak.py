@@ -33,7 +33,7 @@ def test_under_bursts_and_floods_no_record_is_lost_uncounted(soaks: Any, tmp_pat
 
 
 def test_what_input_outruns_is_shed_and_counted_and_what_is_judged_is_not_old(soaks: Any, tmp_path: Path) -> None:
-    from loading import PinnedDaemon, balance, feed, latency_counts, make_pools, until_settled
+    from loading import PinnedDaemon, balance, feed, latency_counts, make_pools, until_drained
 
     pools = make_pools(tmp_path, 4000, 1)
     small = "queue_records = 512\n"  # so that any machine is outrun
@@ -41,7 +41,7 @@ def test_what_input_outruns_is_shed_and_counted_and_what_is_judged_is_not_old(so
         daemon.ready()
         plan = [soaks.QUICK_WARM_UP, (1.5, 0, "flood"), (0.5, 0, "mixed")]
         sent = feed(daemon.feed_port, pools, plan).sent
-        end = until_settled(daemon, sent)
+        end = until_drained(daemon, sent)
         assert daemon.stop() == 0
     found = balance(end)
     assert found["read"] == sent

@@ -116,7 +116,7 @@ def in_parts(make: Callable[[], CaptureSource], stops: list[int]) -> Rows:
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
-def test_a_killed_capture_gives_other_records_when_it_goes_on(capture: Path, schema: str) -> None:
+def test_a_killed_capture_gives_the_same_records_when_it_continues(capture: Path, schema: str) -> None:
     def make() -> CaptureSource:
         return CaptureSource("test", [capture], schema)
 
@@ -132,7 +132,7 @@ def test_a_killed_capture_gives_other_records_when_it_goes_on(capture: Path, sch
     killed()
 
 
-def test_a_killed_folder_gives_other_records_when_it_goes_on(capture: Path, folder: Path) -> None:
+def test_a_killed_folder_gives_the_same_records_when_it_continues(capture: Path, folder: Path) -> None:
     def make() -> CaptureSource:
         return CaptureSource("test", [folder], "flow", max_flows=256, timeouts=FlowTimeouts(active=20))
 
@@ -143,7 +143,7 @@ def test_a_killed_folder_gives_other_records_when_it_goes_on(capture: Path, fold
     assert in_parts(make, [3, 20, 1]) == whole
 
 
-def test_a_finished_capture_is_read_again(capture: Path) -> None:
+def test_a_finished_capture_is_not_read_again(capture: Path) -> None:
     _, state = read(CaptureSource("test", [capture], "kdd"))
     assert state.facts["finished"]
     again = CaptureSource("test", [capture], "kdd")
@@ -153,7 +153,7 @@ def test_a_finished_capture_is_read_again(capture: Path) -> None:
     assert again.counters["records"] == state.facts["seq"]
 
 
-def test_stopping_ends_the_connections_that_are_open(capture: Path) -> None:
+def test_stopping_leaves_connections_open(capture: Path) -> None:
     source = CaptureSource("test", [capture], "flow")
     source.open(None)
     source.stop()
@@ -163,7 +163,7 @@ def test_stopping_ends_the_connections_that_are_open(capture: Path) -> None:
     assert rows == whole[: len(rows)] != whole
 
 
-def test_a_source_that_is_stopped_on_its_way_back_forgets_where_it_was(capture: Path) -> None:
+def test_a_source_that_is_stopped_on_its_way_back_remembers_where_it_was(capture: Path) -> None:
     whole, _ = read(CaptureSource("test", [capture], "flow"))
     first, state = read(CaptureSource("test", [capture], "flow"), stop_after=20)
     assert state.facts["packets"] > 1000
@@ -178,7 +178,7 @@ def test_a_source_that_is_stopped_on_its_way_back_forgets_where_it_was(capture: 
     assert first + rest == whole
 
 
-def test_counters_come_at_the_end_only_or_have_names_from_outside(capture: Path) -> None:
+def test_counters_are_there_from_the_start_with_their_own_names(capture: Path) -> None:
     source = CaptureSource("test", [capture], "flow")
     names = set(source.counters)
     source.open(None)
@@ -197,7 +197,7 @@ def packets_in(path: Path) -> int:
     return sum(len(block) for block in CaptureFile(path))
 
 
-def test_context_is_not_that_of_the_rows(capture: Path) -> None:
+def test_context_is_that_of_the_rows(capture: Path) -> None:
     source = CaptureSource("test", [capture], "flow")
     source.open(None)
     arrival = next(a for a in source if len(a.table) > 10)
@@ -208,7 +208,7 @@ def test_context_is_not_that_of_the_rows(capture: Path) -> None:
     assert {"uid", "source", "destination"} <= set(some)
 
 
-def test_a_capture_in_which_nothing_ends_is_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_capture_in_which_nothing_ends_still_ticks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packet_flows, "TICK_SECONDS", 0.0)
     path = tmp_path / "one.pcap"
     frame = bytes(12) + b"\x08\0\x45" + bytes(59)
@@ -224,7 +224,7 @@ HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
 
 
 @pytest.mark.parametrize("change", ["replaced", "shortened", "gone"])
-def test_another_file_is_taken_for_the_one_that_was_read(capture: Path, tmp_path: Path, change: str) -> None:
+def test_another_file_is_not_taken_for_the_one_that_was_read(capture: Path, tmp_path: Path, change: str) -> None:
     path = tmp_path / "c.pcap"
     shutil.copy(capture, path)
     _, state = read(CaptureSource("test", [path], "flow"), stop_after=5)
@@ -239,7 +239,7 @@ def test_another_file_is_taken_for_the_one_that_was_read(capture: Path, tmp_path
         CaptureSource("test", [path], "flow").open(state)
 
 
-def test_a_capture_that_grew_is_refused_or_read_twice(capture: Path, tmp_path: Path) -> None:
+def test_a_capture_that_grew_is_read_once(capture: Path, tmp_path: Path) -> None:
     content = capture.read_bytes()
     half = offset_of(content, 10_000)
     path = tmp_path / "c.pcap"
@@ -253,7 +253,7 @@ def test_a_capture_that_grew_is_refused_or_read_twice(capture: Path, tmp_path: P
     assert [row[0] for row in first + rest] == list(range(len(first) + len(rest)))
 
 
-def test_a_new_file_of_a_folder_is_passed_over_or_an_old_one_taken(folder: Path, tmp_path: Path) -> None:
+def test_a_new_file_of_a_folder_is_read_and_an_old_one_is_not(folder: Path, tmp_path: Path) -> None:
     shutil.copy(folder / "b.pcap", tmp_path)
     _, state = read(CaptureSource("test", [tmp_path], "flow"))
     shutil.copy(folder / "a.pcap", tmp_path)  # begins earlier
@@ -276,13 +276,13 @@ def test_a_new_file_of_a_folder_is_passed_over_or_an_old_one_taken(folder: Path,
         lambda s: SourceState(s.facts, {n: a for n, a in s.arrays.items() if n.startswith("table.")}),
     ],
 )  # fmt: skip
-def test_a_state_of_something_else_is_taken(capture: Path, spoil: Callable[[SourceState], SourceState]) -> None:
+def test_a_state_of_something_else_is_refused(capture: Path, spoil: Callable[[SourceState], SourceState]) -> None:
     _, state = read(CaptureSource("test", [capture], "flow"), stop_after=5)
     with pytest.raises(ModelError):
         CaptureSource("test", [capture], "flow").open(spoil(state))
 
 
-def test_what_is_no_capture_is_found_when_it_runs(tmp_path: Path) -> None:
+def test_what_is_no_capture_is_found_before_it_runs(tmp_path: Path) -> None:
     (tmp_path / "x.pcap").write_text("time,source,destination,and,so,on\n")
     for path in (tmp_path / "x.pcap", tmp_path, tmp_path / "none.pcap"):
         with pytest.raises(InputError):
@@ -344,7 +344,7 @@ def followed_whole(capture: Path) -> Rows:
     return following.rows
 
 
-def test_a_followed_capture_loses_or_doubles_packets_over_a_restart(
+def test_a_followed_capture_neither_loses_nor_doubles_packets_over_a_restart(
     capture: Path, tmp_path: Path, halves: tuple[bytes, bytes, int]
 ) -> None:
     path = tmp_path / "c.pcap"
@@ -362,7 +362,7 @@ def test_a_followed_capture_loses_or_doubles_packets_over_a_restart(
 
 
 @pytest.mark.parametrize("found", [True, False])
-def test_a_capture_that_was_rotated_away_is_not_read_to_its_end(
+def test_a_capture_that_was_rotated_away_is_read_to_its_end(
     capture: Path, tmp_path: Path, halves: tuple[bytes, bytes, int], found: bool
 ) -> None:
     path, old = tmp_path / "c.pcap", tmp_path / "c.pcap.1"
@@ -388,7 +388,7 @@ def test_a_capture_that_was_rotated_away_is_not_read_to_its_end(
         assert first.rows + second.rows == followed_whole(capture)
 
 
-def test_a_pipe_without_packets_holds_the_source_up(capture: Path, tmp_path: Path) -> None:
+def test_a_pipe_without_packets_does_not_hold_the_source_up(capture: Path, tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
     content = capture.read_bytes()
@@ -417,7 +417,7 @@ def test_a_pipe_without_packets_holds_the_source_up(capture: Path, tmp_path: Pat
     assert [row for arrival in arrivals for row in rows_of(arrival)] == whole
 
 
-def test_a_configuration_gives_another_source(capture: Path) -> None:
+def test_a_configuration_gives_its_source(capture: Path) -> None:
     schema = load_schema("flow")
     source = open_packet_source(SourceConfig(kind="capture", name="c", path=str(capture)), schema)
     assert isinstance(source, CaptureSource)

@@ -33,7 +33,7 @@ def through_json(state: SourceState | None) -> SourceState:
     return SourceState(json.loads(json.dumps(state.facts)), dict(state.arrays))
 
 
-def test_a_file_is_not_read_to_its_end_or_twice(tmp_path: Path) -> None:
+def test_a_file_is_read_to_its_end_once(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("".join(LINES).removesuffix("\n"))  # the last line lacks its end
     source = opened(path)
@@ -45,7 +45,7 @@ def test_a_file_is_not_read_to_its_end_or_twice(tmp_path: Path) -> None:
     source.close()
 
 
-def test_a_batch_is_larger_than_agreed(tmp_path: Path) -> None:
+def test_no_batch_is_larger_than_agreed(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("".join(LINES * 7))
     source = opened(path)
@@ -54,7 +54,7 @@ def test_a_batch_is_larger_than_agreed(tmp_path: Path) -> None:
     source.close()
 
 
-def test_a_half_written_record_is_read_before_it_is_whole(tmp_path: Path) -> None:
+def test_a_half_written_record_is_not_read_before_it_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     append(path, [*LINES[:2], LINES[2][:30]])
     watched = Watched(opened(path, follow=True))
@@ -70,7 +70,7 @@ def test_a_half_written_record_is_read_before_it_is_whole(tmp_path: Path) -> Non
     assert watched.rows == expected(LINES[:3], tmp_path)
 
 
-def test_a_quiet_file_gives_no_arrivals(tmp_path: Path) -> None:
+def test_a_quiet_file_still_ticks(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.touch()
     source = opened(path, follow=True)
@@ -84,7 +84,7 @@ def test_a_quiet_file_gives_no_arrivals(tmp_path: Path) -> None:
     source.close()
 
 
-def test_a_file_that_is_not_there_yet_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "later.txt"
     watched = Watched(opened(path, follow=True))
     watched.idle(0.2)
@@ -94,7 +94,7 @@ def test_a_file_that_is_not_there_yet_is_not_waited_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("header", [[], [HEADER]], ids=["plain", "header"])
-def test_rotation_by_rename_loses_a_record(tmp_path: Path, header: list[str]) -> None:
+def test_rotation_by_rename_loses_no_record(tmp_path: Path, header: list[str]) -> None:
     path = tmp_path / "conn.log"
     append(path, [*header, *LINES[:10]])
     watched = Watched(opened(path, follow=True))
@@ -113,7 +113,7 @@ def test_rotation_by_rename_loses_a_record(tmp_path: Path, header: list[str]) ->
     assert watched.source.counters["rotated"] == 3
 
 
-def test_copytruncate_loses_a_record(tmp_path: Path) -> None:
+def test_copytruncate_loses_no_record(tmp_path: Path) -> None:
     path = tmp_path / "conn.log"
     append(path, LINES[:10])
     watched = Watched(opened(path, follow=True))
@@ -128,7 +128,7 @@ def test_copytruncate_loses_a_record(tmp_path: Path) -> None:
     assert watched.source.counters["truncated"] == 1
 
 
-def test_truncation_without_a_copy_stops_the_source(tmp_path: Path) -> None:
+def test_truncation_without_a_copy_does_not_stop_the_source(tmp_path: Path) -> None:
     path = tmp_path / "conn.log"
     append(path, [*LINES[:10], LINES[10][:20]])
     watched = Watched(opened(path, follow=True))
@@ -161,7 +161,7 @@ ARFF = "@relation kdd\n" + "".join(f"@attribute {a.name} numeric\n" for a in loa
 
 
 @pytest.mark.parametrize("form", ["plain", "header", "arff", "gz", "xz"])
-def test_resuming_at_any_line_differs_from_an_uninterrupted_run(tmp_path: Path, form: str) -> None:
+def test_resuming_at_any_line_equals_an_uninterrupted_run(tmp_path: Path, form: str) -> None:
     lines = LINES[:1010]
     lines[500] = "garbage\n"
     lines[505] = "\n"
@@ -175,7 +175,7 @@ def test_resuming_at_any_line_differs_from_an_uninterrupted_run(tmp_path: Path, 
         assert cut_and_resume(path, cut) == whole, cut
 
 
-def test_resuming_forgets_the_line_number(tmp_path: Path) -> None:
+def test_resuming_keeps_the_line_number(tmp_path: Path) -> None:
     path = tmp_path / "records.csv"
     append(path, [HEADER, *LINES[:10]])
     watched = Watched(opened(path, follow=True))
@@ -188,7 +188,7 @@ def test_resuming_forgets_the_line_number(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])
-def test_what_was_rotated_while_we_were_down_is_lost(tmp_path: Path, packed: bool) -> None:
+def test_what_was_rotated_while_we_were_down_is_read(tmp_path: Path, packed: bool) -> None:
     path = tmp_path / "conn.log"
     append(path, [HEADER, *LINES[:10]])
     watched = Watched(opened(path, follow=True))
@@ -212,7 +212,7 @@ def test_what_was_rotated_while_we_were_down_is_lost(tmp_path: Path, packed: boo
     assert again.source.counters["lost_position"] == 0
 
 
-def test_a_state_without_its_file_is_an_error_or_goes_unnoticed(tmp_path: Path) -> None:
+def test_a_state_without_its_file_is_counted_and_no_error(tmp_path: Path) -> None:
     path = tmp_path / "conn.log"
     append(path, LINES[:10])
     watched = Watched(opened(path, follow=True))
@@ -228,7 +228,7 @@ def test_a_state_without_its_file_is_an_error_or_goes_unnoticed(tmp_path: Path) 
     assert [row[0] for row in again.rows] == list(range(1 << 32, (1 << 32) + 30))
 
 
-def test_copytruncate_while_we_were_down_loses_a_record(tmp_path: Path) -> None:
+def test_copytruncate_while_we_were_down_loses_no_record(tmp_path: Path) -> None:
     path = tmp_path / "conn.log"
     append(path, LINES[:10])
     watched = Watched(opened(path, follow=True))
@@ -244,7 +244,7 @@ def test_copytruncate_while_we_were_down_loses_a_record(tmp_path: Path) -> None:
     assert watched.rows + again.rows == expected(LINES[:50], tmp_path)
 
 
-def test_a_single_record_takes_longer_than_two_seconds(tmp_path: Path) -> None:
+def test_a_single_record_takes_less_than_two_seconds(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.touch()
     watched = Watched(opened(path, follow=True))
@@ -256,7 +256,7 @@ def test_a_single_record_takes_longer_than_two_seconds(tmp_path: Path) -> None:
     watched.finish()
 
 
-def test_a_long_line_stops_a_file_or_shifts_line_numbers(tmp_path: Path) -> None:
+def test_a_long_line_does_not_stop_a_file_or_shift_line_numbers(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text(LINES[0] + "x" * (3 << 20) + "\n" + LINES[1] + "bad\n" + LINES[2])
     source = opened(path)
@@ -266,7 +266,7 @@ def test_a_long_line_stops_a_file_or_shifts_line_numbers(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("follow", [False, True])
-def test_an_error_at_opening_does_not_say_what_to_do(tmp_path: Path, follow: bool) -> None:
+def test_an_error_at_opening_says_what_to_do(tmp_path: Path, follow: bool) -> None:
     if not follow:
         with pytest.raises(InputError, match=r"nowhere: no such file: give another, or follow = true"):
             opened(tmp_path / "nowhere")
@@ -280,14 +280,14 @@ def test_an_error_at_opening_does_not_say_what_to_do(tmp_path: Path, follow: boo
         text_source("")
 
 
-def test_a_packed_file_is_followed(tmp_path: Path) -> None:
+def test_following_a_packed_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.gz"
     path.write_bytes(gzip.compress(b"x\n"))
     with pytest.raises(InputError, match="is packed, which cannot be followed"):
         opened(path, follow=True)
 
 
-def test_a_bad_header_after_rotation_raises_or_is_taken_for_records(tmp_path: Path) -> None:
+def test_a_bad_header_after_rotation_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     append(path, [HEADER, *LINES[:3]])
     watched = Watched(opened(path, follow=True))
@@ -304,7 +304,7 @@ def test_a_bad_header_after_rotation_raises_or_is_taken_for_records(tmp_path: Pa
     assert len(watched.rows) == 4
 
 
-def test_a_state_of_another_file_or_of_nonsense_is_used(tmp_path: Path) -> None:
+def test_a_state_of_another_file_or_of_nonsense_is_not_used(tmp_path: Path) -> None:
     path, other = tmp_path / "a.txt", tmp_path / "b.txt"
     path.write_text("".join(LINES[:5]))
     other.write_text("".join(LINES[:9]))

@@ -93,7 +93,7 @@ class Life:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_record_is_lost_or_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_no_record_is_lost_or_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     monkeypatch.setattr(files, "ROTATION_SECONDS", 0.05)
     life = Life(tmp_path, random.Random(seed))
     life.finish_line()

@@ -82,9 +82,7 @@ def refuse() -> Any:
 
 
 @pytest.mark.parametrize("promiscuous", [False, True])
-def test_a_vanished_interface_ends_the_source_or_stays_lost(
-    link: Link, monkeypatch: pytest.MonkeyPatch, promiscuous: bool
-) -> None:
+def test_a_vanished_interface_is_found_again(link: Link, monkeypatch: pytest.MonkeyPatch, promiscuous: bool) -> None:
     watching = Watching(link, promiscuous=promiscuous)
     monkeypatch.setattr(capturing, "_packet_socket", refuse)  # rights were given up
     link.send(3)
@@ -105,7 +103,7 @@ def test_a_vanished_interface_ends_the_source_or_stays_lost(
     assert (counters["kernel_packets"], counters["kernel_drops"]) == (10, 0)
 
 
-def test_an_interface_that_is_down_is_not_told_of(link: Link) -> None:
+def test_an_interface_that_is_down_is_counted(link: Link) -> None:
     watching = Watching(link)
     ip("-n", link.b, "link", "set", "vb", "down")
     watching.until(lambda: "vb is down" in watching.source.trouble)
@@ -119,7 +117,7 @@ def test_an_interface_that_is_down_is_not_told_of(link: Link) -> None:
 
 
 @pytest.mark.story
-def test_open_connections_are_cut_by_a_restart(link: Link) -> None:
+def test_open_connections_survive_a_restart(link: Link) -> None:
     timeouts = FlowTimeouts(idle=4)
     with link.udp(link.a) as sock:
         sock.bind(("10.77.0.1", 5555))
@@ -143,7 +141,7 @@ def test_open_connections_are_cut_by_a_restart(link: Link) -> None:
     assert second.source.counters["flows"] == 1
 
 
-def test_a_quiet_link_gets_no_ticks(link: Link) -> None:
+def test_a_quiet_link_gets_ticks(link: Link) -> None:
     watching = Watching(link)
     watching.until(lambda: len(watching.arrivals) >= 4)
     watching.source.want_state()
@@ -154,7 +152,7 @@ def test_a_quiet_link_gets_no_ticks(link: Link) -> None:
     assert state.facts == {"seq": 0}
 
 
-def test_names_of_counters_come_as_it_goes(link: Link) -> None:
+def test_names_of_counters_are_there_from_the_start(link: Link) -> None:
     watching = Watching(link)
     names = set(LiveSource("test", ["vb"], "flow").counters)
     link.send(3)
@@ -164,7 +162,7 @@ def test_names_of_counters_come_as_it_goes(link: Link) -> None:
     assert watching.source.counters["bytes"] == 3 * 142 + 45
 
 
-def test_an_interface_that_is_not_there_or_a_foreign_state_is_taken(link: Link) -> None:
+def test_an_interface_that_is_not_there_and_a_foreign_state_are_refused(link: Link) -> None:
     missing = LiveSource("test", ["nowhere"], "flow")
     with pytest.raises(InputError, match="there is no interface 'nowhere'"):
         inside(link.b, lambda: missing.open(None))

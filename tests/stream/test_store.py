@@ -46,21 +46,23 @@ def cluster(ident: int, **changes: Any) -> ClusterSummary:
 # Alerts and clusters
 
 
-def test_others_may_read_the_store(store: Store) -> None:
+def test_others_may_not_read_the_store(store: Store) -> None:
     store.save_events([told()])
     for file in store.path.parent.iterdir():
         assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
     assert stat.S_IMODE(store.path.parent.stat().st_mode) == 0o700
 
 
-def test_an_alert_comes_back_changed(store: Store) -> None:
+def test_an_alert_comes_back_unchanged(store: Store) -> None:
     store.save_events([told()])
     assert store.alerts() == [alert()]
     assert store.alert("a-01") == alert() == store.alert("a-0123456789ab")
 
 
 @given(order=st.permutations(range(6)))
-def test_an_older_update_overwrites_a_newer_one(order: list[int], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_an_older_update_does_not_overwrite_a_newer_one(
+    order: list[int], tmp_path_factory: pytest.TempPathFactory
+) -> None:
     with Store(tmp_path_factory.mktemp("s") / "netclust.db") as store:
         changed = [store.save_events([told(update=k, records=10 * k)]) for k in order]
         assert store.alert("a-0").records == 50
@@ -69,12 +71,12 @@ def test_an_older_update_overwrites_a_newer_one(order: list[int], tmp_path_facto
         assert store.save_events([told(update=5, records=7)]) == 0
 
 
-def test_an_infinite_score_cannot_be_read_again(store: Store) -> None:
+def test_an_infinite_score_can_be_read_again(store: Store) -> None:
     store.save_events([told(top_score=math.inf), told("a-2", top_score=math.nan)])
     assert all(math.isfinite(a.top_score) for a in store.alerts())
 
 
-def test_alerts_are_not_found_by_what_they_are(store: Store, clock: Clock) -> None:
+def test_alerts_are_found_by_what_they_are(store: Store, clock: Clock) -> None:
     store.save_events([
         told("a-1", severity="low", last_seen=START),
         told("a-2", severity="high", last_seen=START + 2 * SECOND, state="closed"),
@@ -92,7 +94,7 @@ def test_alerts_are_not_found_by_what_they_are(store: Store, clock: Clock) -> No
     assert ids(since=START + 60 * SECOND) == ["a-4"]  # told since then, though its records carry no time
 
 
-def test_the_wrong_alert_is_taken(store: Store) -> None:
+def test_the_right_alert_is_taken(store: Store) -> None:
     store.save_events([told("a-12"), told("a-123"), told("a-2")])
     assert store.alert("a-12").id == "a-12"
     with pytest.raises(InputError, match=r"several alerts \(a-12, a-123\)"):
@@ -102,7 +104,7 @@ def test_the_wrong_alert_is_taken(store: Store) -> None:
             store.alert(wrong)
 
 
-def test_names_are_kept_where_they_should_not_be(tmp_path: Path) -> None:
+def test_names_are_not_kept_where_they_should_not_be(tmp_path: Path) -> None:
     with Store(tmp_path / "netclust.db", redact=redaction(["service", "duration"])) as store:
         store.save_events([told()])
         assert store.alert("a-0").example == {"service": "ssh", "duration": 9.0, "source": "10.0.0.7"}
@@ -110,7 +112,7 @@ def test_names_are_kept_where_they_should_not_be(tmp_path: Path) -> None:
         assert b"secret.example" not in file.read_bytes()
 
 
-def test_alerts_of_a_lost_run_stay_open(store: Store) -> None:
+def test_alerts_of_a_lost_run_are_closed(store: Store) -> None:
     store.save_events([told("a-1"), told("a-2", update=4), told("a-3", state="closed")])
     assert store.close_orphans({"a-1"}) == 1
     assert {a.id: (a.state, a.closed_by) for a in store.alerts()} == {
@@ -120,7 +122,7 @@ def test_alerts_of_a_lost_run_stay_open(store: Store) -> None:
     assert store.alert("a-2").state == "open"
 
 
-def test_clusters_are_not_those_of_the_last_checkpoint(store: Store) -> None:
+def test_clusters_are_those_of_the_last_checkpoint(store: Store) -> None:
     store.save_events([told("a-1", clusters=[41, 7, 41]), told("a-2", clusters=[41])])
     assert store.save_clusters([cluster(41), cluster(7, anomalous=9), cluster(1, anomalous=0)]) == 3
     assert store.save_clusters([cluster(41, records=50), cluster(7, anomalous=9)]) == 1
@@ -128,7 +130,7 @@ def test_clusters_are_not_those_of_the_last_checkpoint(store: Store) -> None:
     assert [c.ident for c in store.clusters(anomalous_only=True)] == [7, 41]
 
 
-def test_a_notice_is_kept_twice(store: Store) -> None:
+def test_a_notice_is_kept_once(store: Store) -> None:
     notice = Notice(topic="drift", time=5, key="drift:1", message="scores moved", facts={"p": math.inf})
     assert [store.save_events([notice]), store.save_events([notice, told()])] == [1, 1]
     assert [(row.topic, row.what, row.by) for row in store.audit()] == [("drift", "scores moved", "daemon")]
@@ -137,7 +139,7 @@ def test_a_notice_is_kept_twice(store: Store) -> None:
 # Labels
 
 
-def test_a_label_is_lost_or_forgets_who_and_why(store: Store, clock: Clock) -> None:
+def test_a_label_is_kept_with_who_and_why(store: Store, clock: Clock) -> None:
     store.save_events([told()])
     row = store.add_label("a-01", "attack:scan", by="eve", why="seen before")
     assert (row.label_seq, row.target_kind, row.target, row.label) == (1, "alert", "a-0123456789ab", "attack:scan")
@@ -156,19 +158,19 @@ def test_a_label_is_lost_or_forgets_who_and_why(store: Store, clock: Clock) -> N
     refused = store.label_result(second.label_seq, status="refused", reason="no such cluster")
     assert (refused.status, refused.reason) == ("refused", "no such cluster")
     assert [r.label_seq for r in store.labels(status="pending")] == [3]
-    said = [(row.what, row.by, row.why, row.result) for row in store.audit()][::-1]
-    assert said[0] == ("label alert a-0123456789ab attack:scan", "eve", "seen before", "label 1")
-    assert said[-1] == ("take up label 2", "daemon", "", "refused: no such cluster")
+    attribution = [(row.what, row.by, row.why, row.result) for row in store.audit()][::-1]
+    assert attribution[0] == ("label alert a-0123456789ab attack:scan", "eve", "seen before", "label 1")
+    assert attribution[-1] == ("take up label 2", "daemon", "", "refused: no such cluster")
 
 
-def test_a_resumed_run_moves_a_label(store: Store) -> None:
+def test_a_resumed_run_does_not_move_a_label(store: Store) -> None:
     store.add_label("7", "normal", by="bob")
     store.label_result(1, status="applied", from_tick=500)
     assert store.label_result(1, status="applied", from_tick=800, covered=2).from_tick == 500
     assert sum(row.what.startswith("take up") for row in store.audit()) == 1
 
 
-def test_an_undo_is_taken_twice_or_of_nothing(store: Store) -> None:
+def test_an_undo_is_taken_once_and_of_a_label(store: Store) -> None:
     store.add_label("7", "normal", by="bob")
     undo = store.add_undo(1, by="eve", why="wrong one")
     assert (undo.label_seq, undo.target_kind, undo.target, undo.label) == (2, "undo", "1", "normal")
@@ -183,7 +185,7 @@ def test_an_undo_is_taken_twice_or_of_nothing(store: Store) -> None:
         store.add_undo(1, by="eve")
 
 
-def test_a_number_is_given_to_two_labels(store: Store, clock: Clock) -> None:
+def test_a_number_is_given_to_one_label(store: Store, clock: Clock) -> None:
     store.add_label("7", "normal", by="bob")
     store.label_result(1, status="applied")
     clock.now += 1000 * DAY
@@ -198,7 +200,7 @@ def test_a_number_is_given_to_two_labels(store: Store, clock: Clock) -> None:
         ("live:12", "record", "live:12"), ("0:18446744073709551615", "record", "0:18446744073709551615"),
     ],
 )  # fmt: skip
-def test_a_target_is_taken_for_another(text: str, kind: str, kept: str) -> None:
+def test_targets_are_told_apart(text: str, kind: str, kept: str) -> None:
     target = parse_target(text)
     assert (target.kind, target.text) == (kind, kept)
     assert parse_target(target.text) == target
@@ -209,7 +211,7 @@ def test_a_target_is_taken_for_another(text: str, kind: str, kept: str) -> None:
     ["", "a-", "alert", "cluster:", "cluster:x", "-1", "1.5", "live:", ":5", "x y:5", "a:b:5", f"cluster:{1 << 63}",
      f"live:{1 << 64}", "a-" + "x" * 63, "\0", "٣", "a-1\n2"],
 )  # fmt: skip
-def test_a_bad_target_is_labelled(text: str, store: Store) -> None:
+def test_bad_targets_are_refused(text: str, store: Store) -> None:
     with pytest.raises(InputError):
         store.add_label(text, "normal", by="eve")
     assert store.labels() == []
@@ -220,16 +222,16 @@ def test_a_bad_target_is_labelled(text: str, store: Store) -> None:
     ["", "Normal", "attack", "attack:", "attack:a b", "attack:" + "x" * 65, "attack:é", "scan", "attack:normal",
      "attack:Novel"],
 )  # fmt: skip
-def test_a_bad_label_is_kept(text: str) -> None:
+def test_bad_labels_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="no label"):
         parse_label(text)
 
 
-def test_a_good_label_is_refused() -> None:
+def test_good_labels_are_accepted() -> None:
     assert [attack_name(parse_label(text)) for text in (" normal", "attack:" + "x" * 64)] == [None, "x" * 64]
 
 
-def test_nobody_said_it(store: Store) -> None:
+def test_who_said_it_is_needed(store: Store) -> None:
     for by, why in (("", ""), ("  ", ""), ("x" * 129, ""), ("eve", "x" * 1001), ("eve\udc80", ""), ("eve", "\0")):
         with pytest.raises(InputError):
             store.add_label("7", "normal", by=by, why=why)
@@ -240,7 +242,7 @@ def test_nobody_said_it(store: Store) -> None:
 # Suppressions
 
 
-def test_a_suppression_outlives_its_end_or_its_removal(store: Store, clock: Clock) -> None:
+def test_a_suppression_ends_at_its_end_or_its_removal(store: Store, clock: Clock) -> None:
     hour = 3600 * SECOND
     one = store.add_suppression(Rule(address="10.0.0.0/8", port=22), reason="scanner", by="eve", until=START + hour)
     two = store.add_suppression(Rule(attribute="service=ssh"), reason="known", by="eve")
@@ -272,13 +274,13 @@ def test_a_suppression_outlives_its_end_or_its_removal(store: Store, clock: Cloc
         (Rule(cluster=-1), "cluster"), (Rule(attribute="ssh"), "name=value"), (Rule(label="\udc80"), "not text"),
     ],
 )  # fmt: skip
-def test_a_suppression_of_everything_or_nothing_is_kept(store: Store, rule: Rule, message: str) -> None:
+def test_a_suppression_of_everything_or_nothing_is_refused(store: Store, rule: Rule, message: str) -> None:
     with pytest.raises(InputError, match=message):
         store.add_suppression(rule, reason="why not", by="eve")
     assert store.suppressions(active_only=False) == []
 
 
-def test_a_suppression_has_no_reason_or_is_over_before_it_begins(store: Store) -> None:
+def test_a_suppression_needs_a_reason_and_a_future(store: Store) -> None:
     with pytest.raises(InputError, match="reason"):
         store.add_suppression(Rule(port=22), reason=" ", by="eve")
     with pytest.raises(InputError, match="over before it begins"):
@@ -288,14 +290,14 @@ def test_a_suppression_has_no_reason_or_is_over_before_it_begins(store: Store) -
             store.remove_suppression(ident, by="eve")
 
 
-def test_a_rule_of_the_configuration_can_say_more_than_one_of_the_store() -> None:
+def test_a_rule_of_the_configuration_can_say_what_one_of_the_store_can() -> None:
     assert set(Rule.__struct_fields__) == set(SuppressConfig.__struct_fields__) - {"reason", "until"}
 
 
 # Times, places, the daemon
 
 
-def test_a_time_is_read_wrongly() -> None:
+def test_times_are_read() -> None:
     now = START
     assert parse_until("90s", now) == now + 90 * SECOND
     assert parse_since("1.5d", now) == now - 36 * 3600 * SECOND
@@ -306,7 +308,7 @@ def test_a_time_is_read_wrongly() -> None:
             parse_until(wrong, now)
 
 
-def test_the_store_is_sought_elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_store_is_where_it_is_sought(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("STATE_DIRECTORY", "XDG_STATE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -323,7 +325,7 @@ def test_the_store_is_sought_elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert store_path("/c") == Path("/c/netclust.db")
 
 
-def test_a_daemon_that_is_gone_seems_to_run(store: Store, clock: Clock) -> None:
+def test_a_daemon_that_is_gone_does_not_seem_to_run(store: Store, clock: Clock) -> None:
     assert store.daemon() is None
     store.heartbeat({"pid": 7})
     running = store.daemon()

@@ -47,7 +47,7 @@ store.close()
 # Several at once
 
 
-def test_labels_of_two_processes_and_alerts_of_a_third_are_lost(tmp_path: Path) -> None:
+def test_labels_of_two_processes_and_alerts_of_a_third_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "netclust.db"
     writers = [started(LABELS, path, 60, name) for name in ("eve", "bob")]  # both may have to make the file
     with Store(path) as store:
@@ -65,7 +65,7 @@ def test_labels_of_two_processes_and_alerts_of_a_third_are_lost(tmp_path: Path) 
         store.check()
 
 
-def test_threads_get_in_each_others_way(tmp_path: Path) -> None:
+def test_threads_do_not_get_in_each_others_way(tmp_path: Path) -> None:
     with Store(tmp_path / "netclust.db") as store:
         errors: list[BaseException] = []
 
@@ -89,7 +89,7 @@ def test_threads_get_in_each_others_way(tmp_path: Path) -> None:
         store.alerts()
 
 
-def test_a_change_by_another_process_goes_unseen(tmp_path: Path) -> None:
+def test_a_change_by_another_process_is_seen(tmp_path: Path) -> None:
     path = tmp_path / "netclust.db"
     with Store(path) as store:
         seen = store.data_version()
@@ -101,7 +101,7 @@ def test_a_change_by_another_process_goes_unseen(tmp_path: Path) -> None:
         assert store.data_version() not in (seen, own)
 
 
-def test_a_locked_store_is_waited_for_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_store_is_not_waited_for_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("netclust.stream.store_schema.BUSY_SECONDS", 0.1)
     path = tmp_path / "netclust.db"
     with Store(path) as store:
@@ -124,7 +124,7 @@ def test_a_locked_store_is_waited_for_without_end(tmp_path: Path, monkeypatch: p
 # kill -9
 
 
-def test_a_kill_between_writes_loses_what_was_answered_for(tmp_path: Path) -> None:
+def test_a_kill_between_writes_keeps_what_was_answered_for(tmp_path: Path) -> None:
     path = tmp_path / "netclust.db"
     written = 0
     for round_ in range(4):
@@ -144,7 +144,7 @@ def test_a_kill_between_writes_loses_what_was_answered_for(tmp_path: Path) -> No
             written += kept
 
 
-def test_half_of_a_batch_is_kept(tmp_path: Path) -> None:
+def test_half_of_a_batch_is_not_kept(tmp_path: Path) -> None:
     with Store(tmp_path / "netclust.db") as store:
         bad = AlertEvent(action="open", alert=alert("a-2", records=1 << 70))
         with pytest.raises(OverflowError):
@@ -156,7 +156,7 @@ def test_half_of_a_batch_is_kept(tmp_path: Path) -> None:
 # Damage
 
 
-def test_a_file_that_is_no_store_is_overwritten_or_not_understood(tmp_path: Path) -> None:
+def test_a_file_that_is_no_store_is_refused_and_kept(tmp_path: Path) -> None:
     path = tmp_path / "netclust.db"
     path.write_bytes(b"not a database at all " * 500)
     with pytest.raises(StoreCorruptError, match="move it away") as caught:
@@ -171,7 +171,7 @@ def test_a_file_that_is_no_store_is_overwritten_or_not_understood(tmp_path: Path
     assert sorted(file.name for file in tmp_path.iterdir()) == ["netclust.db.damaged-0", "netclust.db.damaged-1"]
 
 
-def test_damaged_pages_are_a_traceback(tmp_path: Path) -> None:
+def test_damaged_pages_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "netclust.db"
     with Store(path) as store:
         store.save_events([told(f"a-{k}") for k in range(300)])
@@ -186,7 +186,7 @@ def test_damaged_pages_are_a_traceback(tmp_path: Path) -> None:
         store.check()
 
 
-def test_a_database_of_another_program_is_changed(tmp_path: Path) -> None:
+def test_a_database_of_another_program_is_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "netclust.db"
     other = sqlite3.connect(path)
     other.execute("CREATE TABLE bookmarks (url)")
@@ -195,7 +195,7 @@ def test_a_database_of_another_program_is_changed(tmp_path: Path) -> None:
         Store(path)
 
 
-def test_what_is_no_file_is_not_said(tmp_path: Path) -> None:
+def test_what_is_no_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "netclust.db").mkdir()
     with pytest.raises(InputError, match="is no file"):
         Store(tmp_path / "netclust.db")
@@ -208,7 +208,7 @@ def test_what_is_no_file_is_not_said(tmp_path: Path) -> None:
     assert not (tmp_path / "none.db").exists()
 
 
-def test_a_reader_writes(tmp_path: Path) -> None:
+def test_a_reader_does_not_write(tmp_path: Path) -> None:
     path = tmp_path / "netclust.db"
     path.touch()
     with pytest.raises(InputError, match="is empty"):
@@ -277,7 +277,7 @@ INSERT INTO meta VALUES ('model', '"abc"');
 """
 
 
-def test_a_store_of_version_1_does_not_load(tmp_path: Path) -> None:
+def test_a_store_of_version_1_loads(tmp_path: Path) -> None:
     assert APPLICATION == 1852009589
     path = tmp_path / "netclust.db"
     old = sqlite3.connect(path)
@@ -294,7 +294,7 @@ def test_a_store_of_version_1_does_not_load(tmp_path: Path) -> None:
         store.check()
 
 
-def test_a_store_of_a_newer_version_is_spoilt(tmp_path: Path) -> None:
+def test_a_store_of_a_newer_version_is_refused_and_kept(tmp_path: Path) -> None:
     path = tmp_path / "netclust.db"
     Store(path).close()
     newer = sqlite3.connect(path)
@@ -309,7 +309,7 @@ def test_a_store_of_a_newer_version_is_spoilt(tmp_path: Path) -> None:
 # Bounds
 
 
-def test_what_is_too_old_stays(tmp_path: Path) -> None:
+def test_what_is_too_old_is_pruned(tmp_path: Path) -> None:
     clock = Clock()
     with Store(tmp_path / "netclust.db", max_days=90, clock=clock) as store:
         store.save_events([told("a-old", state="closed"), told("a-orphan")])
@@ -332,7 +332,7 @@ def test_what_is_too_old_stays(tmp_path: Path) -> None:
         assert store.audit()[0].facts["alerts"] == 1
 
 
-def test_the_store_outgrows_its_bound(tmp_path: Path) -> None:
+def test_the_store_stays_within_its_bound(tmp_path: Path) -> None:
     clock = Clock()
     limit = 2 << 20
     with Store(tmp_path / "netclust.db", max_bytes=limit, clock=clock) as store:
@@ -352,7 +352,7 @@ def test_the_store_outgrows_its_bound(tmp_path: Path) -> None:
         store.check()
 
 
-def test_the_disk_is_not_given_back(tmp_path: Path) -> None:
+def test_the_disk_is_given_back(tmp_path: Path) -> None:
     clock = Clock()
     with Store(tmp_path / "netclust.db", clock=clock) as store:
         store.save_events([told(f"a-{n}", state="closed", explanation="x" * 2000) for n in range(3000)])
@@ -363,7 +363,7 @@ def test_the_disk_is_not_given_back(tmp_path: Path) -> None:
     assert store.path.stat().st_size < before / 2
 
 
-def test_a_full_store_is_a_traceback_for_the_sink(tmp_path: Path) -> None:
+def test_a_full_store_is_an_error_that_the_sink_can_retry(tmp_path: Path) -> None:
     with Store(tmp_path / "netclust.db", max_bytes=1) as store:  # 64 pages at least
         sink = StoreSink(store)
         many = [told(f"a-{n}", explanation="x" * 5000) for n in range(200)]
@@ -398,12 +398,12 @@ print(len(store.alerts(limit=1000)))
 """
 
 
-def test_a_disk_that_takes_no_more_stops_the_sink_for_good(tmp_path: Path) -> None:
+def test_a_disk_that_takes_no_more_does_not_stop_the_sink_for_good(tmp_path: Path) -> None:
     assert resource.RLIM_INFINITY in resource.getrlimit(resource.RLIMIT_FSIZE)
     assert started(FULL_DISK, tmp_path / "netclust.db").communicate(timeout=60)[0] == "SinkError True\n201\n"
 
 
-def test_a_label_waits_for_the_daemons_alerts(tmp_path: Path) -> None:
+def test_a_label_does_not_wait_for_the_daemons_alerts(tmp_path: Path) -> None:
     """Detection asks on every batch, while a sink writes all the time."""
     with Store(tmp_path / "netclust.db") as store:
         stop = threading.Event()

@@ -58,7 +58,7 @@ EXCHANGES: dict[str, list[tuple[str, list[Packet]]]] = {
         for what, packets in all_
     ],
 )
-def test_a_connection_ends_in_another_state_than_zeek_says(state: str, packets: list[Packet]) -> None:
+def test_connections_end_in_the_states_that_zeek_gives(state: str, packets: list[Packet]) -> None:
     records = records_of(packets, NO_TIMEOUTS)
     assert [FLAG_NAMES[s] for s in conn_states(records)] == [state]
     table = connection_maker("kdd").table(records)
@@ -66,17 +66,17 @@ def test_a_connection_ends_in_another_state_than_zeek_says(state: str, packets: 
     assert [table.symbols[flag][i] for i in table.sym[:, flag]] == [state]
 
 
-def test_not_all_thirteen_states_are_covered() -> None:
+def test_all_thirteen_states_are_covered() -> None:
     assert set(EXCHANGES) == set(FLAG_NAMES)
 
 
-def test_an_answer_that_comes_first_makes_the_server_the_originator() -> None:
+def test_an_answer_that_comes_first_does_not_make_the_server_the_originator() -> None:
     record = records_of([tcp(0, "SA", back=True, seq=900), tcp(0.1, "A", seq=1, ack=901)], NO_TIMEOUTS)
     assert (record["orig"]["packets"][0], record["resp"]["packets"][0]) == (1, 1)
     assert FLAG_NAMES[conn_states(record)[0]] == "S1"
 
 
-def test_a_middle_of_a_connection_is_taken_for_a_call_by_the_web_server() -> None:
+def test_a_middle_of_a_connection_is_no_call_by_the_web_server() -> None:
     record = records_of([tcp(0, "PA", back=True, seq=5, data=b"page", dport=443)], NO_TIMEOUTS)
     assert record["resp"]["payload_bytes"][0] == 4
 
@@ -100,12 +100,12 @@ def _zeek_flag(orig: int, resp: int, payload: int) -> str:
     return "S1" if (orig, resp) == (layout.ESTABLISHED, layout.ESTABLISHED) else "OTH"
 
 
-def test_a_pair_of_states_gets_another_flag_than_zeeks_script_gives() -> None:
+def test_pairs_of_states_get_the_flags_of_zeeks_script() -> None:
     for orig, resp, payload in itertools.product(range(7), range(7), (0, 5)):
         assert FLAG_NAMES[tcp_flag.py_func(orig, resp, payload)] == _zeek_flag(orig, resp, payload)
 
 
-def test_a_state_is_left_that_zeek_never_leaves() -> None:
+def test_states_that_zeek_never_leaves_are_not_left() -> None:
     for flags in range(64):
         for is_orig in (True, False):
             assert next_states.py_func(layout.RESET, 0, layout.ESTABLISHED, 0, is_orig, flags, 3)[0] == layout.RESET
@@ -113,7 +113,7 @@ def test_a_state_is_left_that_zeek_never_leaves() -> None:
             assert after[0] == layout.CLOSED
 
 
-def test_states_depend_on_how_the_packets_are_cut() -> None:
+def test_states_do_not_depend_on_how_the_packets_are_cut() -> None:
     from exchanges import block
 
     from netclust.stream.flow_table import FlowTable

@@ -25,7 +25,7 @@ link = pytest.fixture(joined_or_skip)
 open_folder = pytest.fixture(open_folders)
 
 KILLS = 10
-PATIENT = "queue_seconds = 60\nqueue_records = 1000000\n"
+PATIENT = "max_queue_age = 60\nqueue_records = 1000000\n"
 
 
 class Numbers:

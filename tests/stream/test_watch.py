@@ -79,7 +79,7 @@ def summary(text: str) -> tuple[int, int, int]:
     return records, anomalous, alerts
 
 
-def test_a_capture_is_not_read_to_its_end_or_not_summed_up(capture: Path, tmp_path: Path) -> None:
+def test_a_capture_is_read_to_its_end_and_summed_up(capture: Path, tmp_path: Path) -> None:
     ran = cli("watch", str(capture), "--json", str(tmp_path / "alerts.jsonl"), TMPDIR=str(tmp_path))
     assert ran.returncode == 0, ran.stderr
     records, anomalous, alerts = summary(ran.stdout)
@@ -97,7 +97,7 @@ FORMS: dict[str, tuple[str, Callable[[NDArray[Any]], list[str]]]] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_log_of_connections_is_not_known_by_its_content(form: str, capture: Path, tmp_path: Path) -> None:
+def test_a_log_of_connections_is_known_by_its_content(form: str, capture: Path, tmp_path: Path) -> None:
     table = FlowTable(4096)
     flows = loggable(np.concatenate([table.feed(block) for block in CaptureFile(capture)])[:500])
     path = tmp_path / "log"
@@ -110,7 +110,7 @@ def test_a_log_of_connections_is_not_known_by_its_content(form: str, capture: Pa
         assert summary(ran.stdout)[0] == len(flows)
 
 
-def test_a_pipe_of_records_is_not_taken_from_standard_input(tmp_path: Path) -> None:
+def test_a_pipe_of_records_is_taken_from_standard_input(tmp_path: Path) -> None:
     """netclust simulate records -o - | netclust watch -"""
     command = [sys.executable, "-m", "netclust"]
     with subprocess.Popen(
@@ -125,7 +125,7 @@ def test_a_pipe_of_records_is_not_taken_from_standard_input(tmp_path: Path) -> N
     assert summary(ran.stdout)[0] == 3000
 
 
-def test_ctrl_c_while_a_file_is_followed_is_an_error(tmp_path: Path) -> None:
+def test_ctrl_c_while_a_file_is_followed_is_no_error(tmp_path: Path) -> None:
     feed = tmp_path / "feed.txt"
     feed.write_bytes(attack_lines(tmp_path, 300, seed=1))
     with Watching(tmp_path, str(feed), "--follow", "--warmup", "0") as watching:
@@ -139,7 +139,7 @@ def test_ctrl_c_while_a_file_is_followed_is_an_error(tmp_path: Path) -> None:
         assert summary(watching.interrupt())[0] == 600
 
 
-def test_a_socket_is_not_watched_until_it_is_stopped(tmp_path: Path) -> None:
+def test_a_socket_is_watched_until_it_is_stopped(tmp_path: Path) -> None:
     port, lines = free_port(), attack_lines(tmp_path, 300, seed=1)
     with Watching(tmp_path, f"tcp://127.0.0.1:{port}", "--warmup", "0") as watching:
         limit = time.monotonic() + PATIENCE
@@ -155,7 +155,7 @@ def test_a_socket_is_not_watched_until_it_is_stopped(tmp_path: Path) -> None:
         assert summary(watching.interrupt())[0] == 300
 
 
-def test_the_time_given_is_not_kept(tmp_path: Path) -> None:
+def test_the_time_given_is_kept(tmp_path: Path) -> None:
     feed = tmp_path / "feed.txt"
     feed.write_bytes(attack_lines(tmp_path, 300, seed=1))
     state = tmp_path / "state"
@@ -170,7 +170,7 @@ def test_the_time_given_is_not_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("given", [("nowhere0",), ("tcp://127.0.0.1",), (".", "--kind", "zeek"), ("-", "--kind", "x")])
-def test_what_cannot_be_watched_is_not_refused(
+def test_what_cannot_be_watched_is_refused(
     given: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One line and exit code 2; nothing is left behind."""
@@ -186,9 +186,7 @@ def test_what_cannot_be_watched_is_not_refused(
     ("name", "content"),
     [("words.txt", b"one two\nthree\n"), ("noise.bin", bytes(range(256)) * 40), ("log.json", b'{"a": 1}\n')],
 )
-def test_garbage_is_taken_for_a_quiet_network(
-    name: str, content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_garbage_is_refused(name: str, content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(SystemExit) as stopped:
         main(["watch", str(tmp_path / name)])
