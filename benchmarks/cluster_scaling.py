@@ -2,10 +2,11 @@
 
     .venv/bin/python benchmarks/cluster_scaling.py [--records 600000] [--rounds 3]
 
-Connections of a simulated office, ordinary ones with a part of attacks, lie in 8 partitions of a Redis server on loopback
-before the workers start; verdicts of anomalous records and events go back to it. A rate is records by the time from the
-first message that any worker took to the last one that was done with: starting is not in it. Redis runs on the same
-cores. The model was adapted to the office before, as the warm-up does. Rounds alternate; the best of each counts.
+Connections of a simulated office, ordinary ones with a part of attacks, lie in 8 partitions of a Redis server on
+loopback before the workers start; verdicts of anomalous records and events go back to it. A rate is records by the
+time from the first message that any worker took to the last one that was done with: starting is not in it. Redis runs
+on the same cores. The model was adapted to the office before, as the warm-up does. Rounds alternate; the best of each
+counts.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def made_arcs(rng: np.random.Generator, truth: Truth, reach: int) -> tuple[Any, 
 
 @kernel
 def recompute_features(keys: Any, sizes: Any, mentions: Any, label: Any, table: Any, size: Any, psi: Any) -> None:
-    """Psi of the mentions whose label is not below 0, from the labels alone; table and size are 0 before and after."""
+    """Compute Psi of mentions whose label is not below 0, from labels alone; table and size are 0 before and after."""
     n = len(keys)
     placed = true = clusters = cells = 0
     precision = recall = similarity = 0.0
@@ -85,7 +85,7 @@ def recompute_features(keys: Any, sizes: Any, mentions: Any, label: Any, table: 
 
 @kernel
 def recompute_tree(starts: Any, scores: Any, keys: Any, sizes: Any, v: Any, weight: Any, tie: Any, work: Any) -> Any:
-    """Algorithm 6; the mentions that move with a node are found once, the features once for each candidate arc."""
+    """Run Algorithm 6; find the mentions that move with a node once, and the features once for each candidate arc."""
     parents, label, below, table, size, psi = work
     n = len(keys)
     mentions = sizes.sum()

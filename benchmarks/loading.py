@@ -125,7 +125,7 @@ def balance(sample: Sample) -> dict[str, int]:
 
 
 def is_drained(sample: Sample, sent: int) -> bool:
-    """Whether every record that was sent was read, and is judged or counted as dropped."""
+    """Return whether every record that was sent was read, and is judged or counted as dropped."""
     found = balance(sample)
     return found["read"] >= sent and found["read"] == found["verdicts"] + found["shed"]
 
@@ -258,7 +258,7 @@ def _write(path: Path, streams: Iterator[Any], name: str) -> Path:
 
 
 def until_drained(daemon: PinnedDaemon, sent: int) -> dict[str, float]:
-    """Wait for the last verdict; the metrics then."""
+    """Wait for the last verdict; return the metrics then."""
     found: dict[str, float] = {}
 
     def done() -> bool:

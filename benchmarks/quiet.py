@@ -65,7 +65,7 @@ WATCH = configured(
 
 @dataclass
 class ReportedAlert:
-    """An alert as it was last told, and the true labels of the records that it names."""
+    """An alert as it was last reported, and the true labels of the records that it names."""
 
     alert: Alert
     truth: set[str]

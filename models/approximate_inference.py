@@ -259,9 +259,8 @@ def run_model(corpus: Corpus, trained: str, settings: LabSettings, C: float | No
         corpus = with_constant(corpus)
     problem, settings = _problem(corpus, trained), settings.fitting(corpus.labels)
     require_optional("scipy.sparse", "training")  # before the limit, which binds what is loaded
-    with require_optional("threadpoolctl", "the laboratory").threadpool_limits(
-        1
-    ):  # matrices are small: threads cost more
+    # Matrices are small: threads cost more.
+    with require_optional("threadpoolctl", "the laboratory").threadpool_limits(1):
         losses: tuple[float, ...] = ()
         if C is None:
             C, losses = _choose(corpus.train, problem, settings)

@@ -206,9 +206,8 @@ def run_column(column: Column, settings: Settings, noise: float, draw: int) -> C
         candidates = [Candidate(C, predictor) for C in settings.Cs for predictor in METHODS]
     tests = []
     require_optional("scipy.linalg", "this comparison")  # before the limit, which binds what is loaded
-    with require_optional("threadpoolctl", "this comparison").threadpool_limits(
-        1
-    ):  # matrices are small: threads cost ten times more
+    # Matrices are small: threads cost ten times more.
+    with require_optional("threadpoolctl", "this comparison").threadpool_limits(1):
         for fold in leave_one_out(size.sets):
             best = choose(candidates, fold.train, leave_one_out(len(fold.train)), fit, measure).best
             loss = measure(best, fit(best, list(fold.train)), list(fold.held))

@@ -1,4 +1,4 @@
-"""The ledger of runs on a public test set: one JSON line a run, so that no look at the test labels goes uncounted.
+"""The ledger of runs on a public test set: one JSON line per run, so that every use of the test labels is counted.
 
 A test set is known by the SHA-256 of its unpacked bytes (`RecordReader.sha256`), whatever its file is called; the
 public captures that detection is measured on are one test set. The
@@ -87,7 +87,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def record_test_use(what: str, sha256: str, rows: int, draws: int, ledger: Path | None = None) -> bool:
-    """Append a line if the checksum is a test set's; whether that was done. No ledger given: `find_ledger()`."""
+    """Append a line if the checksum is a test set's; return whether it was. Without a ledger: `find_ledger()`."""
     name = TEST_SETS.get(sha256)
     path = find_ledger() if ledger is None else ledger
     if name is None or path is None:
@@ -99,7 +99,7 @@ def record_test_use(what: str, sha256: str, rows: int, draws: int, ledger: Path 
 
 
 def find_ledger() -> Path | None:
-    """Where looks are noted, None where they are not."""
+    """Return where uses are recorded, None where they are not."""
     named = os.environ.get(VARIABLE)
     if named is not None:
         return None if named in ("", "off") else Path(named)
@@ -107,7 +107,7 @@ def find_ledger() -> Path | None:
 
 
 def count_test_uses(ledger: Path) -> tuple[int, int]:
-    """(runs, rows): the lines of a ledger, and the settings evaluated in them; (0, 0) before the first."""
+    """Return (runs, rows): the lines of a ledger and the settings evaluated in them; (0, 0) before the first."""
     try:
         lines = ledger.read_bytes().splitlines()
     except FileNotFoundError:

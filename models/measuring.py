@@ -166,7 +166,7 @@ def measurer(table: Table, folds: list[Fold], use: Use, jobs: int, draws: int = 
 
 
 def _set_up(table: Table, folds: list[Fold], use: Use, draws: int) -> None:
-    """What a measuring process is given once. Ctrl-C is the parent's to handle."""
+    """Set up a measuring process with what it needs. Ctrl-C is the parent's to handle."""
     global _shared
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _shared = (table, folds, use, draws)

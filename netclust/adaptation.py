@@ -148,7 +148,7 @@ def _check(model: Model, site: Batch, rate: float, references: int) -> None:
 
 
 def _score_only(model: Model, batch: Batch) -> Verdicts:
-    """Every record against the pinned referents alone, as if there were no root; labels are not read."""
+    """Link every record to the pinned referents alone, as if there were no root; labels are not read."""
     linker = Linker(replace(model, calibration=None, rooted=False), LinkerConfig(referent_window=0))
     return linker.process(replace(batch, label=np.full(len(batch), -1, np.int32)))
 

@@ -1,4 +1,4 @@
-"""ActiveLearner: which few records of a stream a person should label, and what follows from each answer.
+"""Active learning: which few records of a stream a person should label, and what follows from each answer.
 
 An answer is worth most where many records are alike, what is known lies far from them, and the nearest known things
 disagree. Known are the reference set and the answers so far: every remembered record has a nearest known normal
@@ -87,7 +87,7 @@ def pair_scores(model: Model, referents: Batch, records: Batch) -> NDArray[np.fl
 
 
 class ActiveLearner:
-    """Watches a linker at work, says what to ask, and takes the answers. One `observe` after every `process`.
+    """A learner beside a linker: it chooses questions and takes the answers. One `observe` after every `process`.
 
     `budget`: questions, as a share of the records; `horizon`: see above. It chooses after every `every` records among
     `candidates` of the `recent` ones, half of them the most doubtful, half drawn by their doubt. It remembers as many
@@ -233,7 +233,7 @@ class _Known:
         return found[0], np.maximum(found[1], self.model.root_scores(batch)), scores[self.waits].max(0, initial=NEVER)
 
     def add_question(self, one: Batch, cluster: int) -> None:
-        """One more that waits; beyond the bound the oldest question or answer is given up."""
+        """Add a question; beyond the bound the oldest question or answer is given up."""
         if len(self.records) - self.first >= MOST_ANSWERS:
             keep = np.arange(len(self.records)) != self.first
             self.records, self.normal = self.records[keep], self.normal[keep]
@@ -248,7 +248,7 @@ class _Known:
         return next(found, None)
 
     def add_answer(self, at: int, normal: bool) -> None:
-        """The answer has come."""
+        """Add the answer to a question."""
         self.normal[at], self.waits[at] = normal, False
 
 

@@ -141,7 +141,7 @@ def _array(info: dict[str, Any], where: str) -> NDArray[Any]:
 
 
 def require_array(arrays: Arrays, name: str, dtype: Any, shape: tuple[int | None, ...], where: str) -> NDArray[Any]:
-    """One array, checked: its type, its shape (None: any length), and that numbers are finite."""
+    """Return one array after checking its type, its shape (None: any length), and that numbers are finite."""
     array = arrays.get(name)
     if array is None:
         raise ModelError(f"{where}: has no {name}")

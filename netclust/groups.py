@@ -33,7 +33,7 @@ MOST_BY_NUMBERS, MOST_BY_CODES, MOST_BY_UNARY = 30_000, 24_000, 10_000
 
 
 def new_scratch(model: Model) -> kernels.SearchScratch:
-    """What searching by bounds needs besides groups."""
+    """Return scratch space for a search by bounds."""
     steps = new_steps(model.scorer, model.reference.num)
     coded = len(model.encoding.widths)
     query = Query(
@@ -158,7 +158,7 @@ def _aligned(shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
 
 
 def with_own_scratch(index: Index) -> Index:
-    """The same groups, with room of its own to search in: for searching at the same time, and nothing else."""
+    """Return the same groups with scratch space of their own, for searching at the same time."""
     names = (
         "lacks", "leaf_lacks", "member_lacks", "todo", "later_place", "later_lack", "picked_place", "picked_number",
         "picked_lack", "four", "scores", "tally",

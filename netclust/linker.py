@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import operator
 import re
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from typing import TYPE_CHECKING, Literal, get_args
@@ -185,7 +186,7 @@ class Linker:
         return verdicts, collector.evidence()
 
     def score_only(self, batch: Batch) -> Verdicts:
-        """What each record would be linked to now, if it came next: nothing is remembered.
+        """Return what each record would be linked to if it came next, without remembering it.
 
         Labels and maturing that are due with the next record do not count yet. A record that would link to the root
         has no cluster (-1).
@@ -200,6 +201,11 @@ class Linker:
             for f in fields(Verdicts):
                 getattr(verdicts, f.name)[rows] = getattr(found, f.name)
         return verdicts
+
+    def judge(self, batch: Batch) -> Verdicts:
+        """Deprecated: the old name of `score_only`, which the next release will not have."""
+        warnings.warn("Linker.judge is now Linker.score_only", DeprecationWarning, stacklevel=2)
+        return self.score_only(batch)
 
     def _records(self, batch: Batch) -> kernels.Records:
         """The batch as kernels see it, refused if it would lead them astray."""
@@ -290,9 +296,8 @@ class Linker:
         """Link some records of one partition."""
         refs_groups, refs_search = self.referent_search.references(self._refs, p)
         groups, search = self.referent_search.window(p, part)
-        scratch = (
-            self.referent_search.scratch(p) if search or refs_search else None
-        )  # without it the kernel is a smaller one
+        # Without room to search the kernel is a smaller one.
+        scratch = self.referent_search.scratch(p) if search or refs_search else None
         kernels.link_records(
             index, first, records, self.model.scorer, self._refs, refs_groups, part.window, groups,
             scratch, part.kept, part.clusters, part.cursor, self._settings(p, keep, search, refs_search),
@@ -469,7 +474,7 @@ class Linker:
         return thaw(model, snapshot, where, base, search, threads)
 
     def with_model(self, model: Model, config: LinkerConfig | None = None) -> Linker:
-        """A linker with another model that goes on counting where this one stands; this one must not be used again.
+        """Return a linker with another model that continues this one's count; do not use this one again.
 
         Where both have the same encoding and configuration, and the new reference set begins with the old one,
         everything that is remembered stays. Else referent window, clusters and label events are given up.
@@ -477,6 +482,11 @@ class Linker:
         from netclust.snapshot import with_model
 
         return with_model(self, model, config or self.config)
+
+    def adopt(self, model: Model, config: LinkerConfig | None = None) -> Linker:
+        """Deprecated: the old name of `with_model`, which the next release will not have."""
+        warnings.warn("Linker.adopt is now Linker.with_model", DeprecationWarning, stacklevel=2)
+        return self.with_model(model, config)
 
 
 def _links(verdicts: Verdicts) -> kernels.Links:

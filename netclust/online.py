@@ -14,6 +14,7 @@ array([False,  True])
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -120,8 +121,13 @@ class OnlineLinker(ABC):
                 waiting.append((row, label))
         self._link(waiting)
 
+    def judge(self, rows: Sequence[Mapping[Any, Any]]) -> Verdicts | None:
+        """Deprecated: the old name of `score_only`, which the next release will not have."""
+        warnings.warn(f"{type(self).__name__}.judge is now score_only", DeprecationWarning, stacklevel=2)
+        return self.score_only(rows)
+
     def score_only(self, rows: Sequence[Mapping[Any, Any]]) -> Verdicts | None:
-        """What the records would be linked to, each by itself; None before there is anything to link to."""
+        """Return what the records would be linked to, each by itself; None before there is anything to link to."""
         if self.linker is None:
             return None
         return self.linker.score_only(self._encode([(plain(x), "") for x in rows]))

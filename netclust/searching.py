@@ -59,7 +59,7 @@ class ReferentSearch:
         return kernels.CHEAPEST if members >= least else kernels.FULL
 
     def scratch(self, p: int) -> kernels.SearchScratch:
-        """What searching by bounds needs besides groups: a partition's own, since several may search at a time."""
+        """Return a partition's own scratch space: several partitions may search at a time."""
         return self._scratches[p]
 
     def _new(self, slots: int) -> Index:
@@ -93,8 +93,8 @@ class ReferentSearch:
         return self._windows[p], self._how
 
     def take_over(self, old: ReferentSearch) -> None:
-        """Go on with the groups of the windows of another model's, where their members are what they were."""
-        before, now = (list[Any](referent_search._model.scorer) for referent_search in (old, self))
+        """Continue with the groups of another search's windows, where their members are what they were."""
+        before, now = (list[Any](search._model.scorer) for search in (old, self))
         same = all(np.array_equal(a, b) for a, b in zip(before, now, strict=True))
         if old._how == self._how and same:
             self._scratches, self._windows, self._changed = old._scratches, old._windows, old._changed

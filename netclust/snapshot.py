@@ -162,7 +162,7 @@ def _complete(arrays: Arrays, header: _Header, base: bytes | None, where: str) -
 
 
 def with_model(old: Linker, model: Model, config: LinkerConfig) -> Linker:
-    """The linker of another model, with what the old one remembers; see Linker.adopt."""
+    """Return the linker of another model, with what the old one remembers; see Linker.with_model."""
     linker = Linker(model, config, search=old.referent_search.search, threads=old.threads)
     linker.tick = old.tick
     if config != old.config or not _can_continue(old.model, model):
@@ -188,7 +188,7 @@ def with_model(old: Linker, model: Model, config: LinkerConfig) -> Linker:
 
 
 def _can_continue(old: Model, new: Model) -> bool:
-    """Whether members of the old model's window are members of the new one's."""
+    """Return whether members of the old model's window are members of the new one's."""
     k = len(old.reference)
     first = new.reference[:k]
     return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def sanitize(text: str) -> str:
-    """Text from outside, without what would break a line or steer a terminal.
+    """Return text from outside without what would break a line or control a terminal.
 
     >>> sanitize("one\\ntwo")
     'one\\\\ntwo'

@@ -270,7 +270,7 @@ class AlertBook:
         return events
 
     def report_grown(self) -> list[AlertEvent]:
-        """Alerts that have grown since they were told and not been told for a while: for a stream that is silent."""
+        """Report alerts that have grown since their last report, once it is time: for a silent stream."""
         events: list[AlertEvent] = []
         for episode in self._open.values():
             grown = episode.reported and episode.records > episode.reported_records and episode.role != "overflow"

@@ -103,8 +103,8 @@ class Episode(
 ):
     """An alert in the making. Everything in it is bounded, and all of it goes into a checkpoint.
 
-    `victim` is the only destination so far of a source. `held` is why it is not told; records before `held_from` are
-    counted already. The book looks at it when it has `look_at` records, at `look_clock`, or above `look_score`.
+    `victim` is the only destination so far of a source. `held` is why it is not reported; records before `held_from`
+    are counted already. The book looks at it when it has `look_at` records, at `look_clock`, or above `look_score`.
     """
 
     id: str
@@ -252,7 +252,7 @@ def note_examples(episode: Episode, record: str, example: Example) -> None:
 
 
 def _finite(number: float) -> float:
-    """As JSON can hold it: cut to what scores are cut to."""
+    """Return a number as JSON can hold it: cut to what scores are cut to."""
     return 0.0 if math.isnan(number) else max(-HIGHEST, min(float(number), HIGHEST))
 
 

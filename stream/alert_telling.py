@@ -1,7 +1,8 @@
-"""When an episode is told: opened, updated, held back, closed. The book says which episodes there are.
+"""Reports of episodes: opened, updated, held back, closed. The book says which episodes there are.
 
-It is opened once it has records and severity enough, unless cool-down or rate limit hold it back; told again when its
-records have doubled, when some time has passed and it grew, or when it is more severe or taken for something else.
+An alert is opened once it has records and severity enough, unless cool-down or rate limit hold it back. It is
+reported again when its records have doubled, when some time has passed and it grew, or when it is
+more severe or taken for something else.
 
 >>> reporter = AlertReporter(AlertConfig(min_records=2))
 >>> episode = Episode(
@@ -36,11 +37,11 @@ from netclust.stream.daemon.config import AlertConfig
 __all__ = ["CLEAR_STEP", "AlertReporter"]
 
 CLEAR_STEP = 1.5
-"""An alert is explained anew by a record whose score is so many times that of the explained one."""
+"""An alert is explained again by a record whose score is this many times that of the explained one."""
 
 
 class AlertReporter:
-    """Limits and counters, and what follows from them. `now` is traffic time; the book sets it."""
+    """The reporter of alerts: limits, counters and what follows. `now` is traffic time; the book sets it."""
 
     def __init__(self, config: AlertConfig, categories: Mapping[str, str] | None = None) -> None:
         self.categories = dict(categories or {})
@@ -60,7 +61,7 @@ class AlertReporter:
         self._least_rank = SEVERITIES.index(config.min_severity)
 
     def look(self, episode: Episode, rows: AnomalousRows, i: int, events: list[AlertEvent]) -> Held:
-        """Weigh an episode after record i has joined it, tell it if need be, else say what holds it back."""
+        """Weigh an episode after record i has joined it; report it if due, and return what holds it back."""
         if episode.labels.counts:
             episode.label = episode.labels.top(1)[0].value
             episode.kind = "novel" if episode.label == NOVEL_NAME else "known_attack"
@@ -115,7 +116,7 @@ class AlertReporter:
         episode.look_score = CLEAR_STEP * max(episode.top_score, 1.0)
 
     def worth_reporting(self, episode: Episode, size: int) -> bool:
-        """Whether a told alert has changed enough, being of this size now."""
+        """Return whether a reported alert has changed enough to be reported again, being of this size now."""
         return (
             size >= 2 * episode.reported_records
             or self.now >= episode.reported_clock + self.update
@@ -126,7 +127,7 @@ class AlertReporter:
     def report(
         self, action: Action, episode: Episode, size: int, events: list[AlertEvent], closed_by: ClosedBy = ""
     ) -> None:
-        """Tell an alert as it is now. `size` is what has to double for the next time."""
+        """Report an alert as it is now. `size` is what has to double for the next time."""
         if action == "open":
             by_severity = self.counters.opened.setdefault(episode.kind, {})
             count_in(by_severity, severity_name(episode.severity_score), 1)
@@ -140,7 +141,7 @@ class AlertReporter:
         events.append(AlertEvent(action=action, alert=alert_of(episode, closed_by)))
 
     def reason_held_back(self, episode: Episode, cooling_until: int | None) -> Held:
-        """Why an episode is not told, if it is not."""
+        """Return why an episode is held back; empty if it is not."""
         if episode.records < self.config.min_records:
             return "min_records"
         if rank_of(episode.severity_score) < self._least_rank:
@@ -157,13 +158,13 @@ class AlertReporter:
                 count_in(self.counters.suppressed_alerts, held, 1)
 
     def count_held_back(self, episode: Episode) -> None:
-        """Count the records that were held back; those that merely waited to be enough are told with the rest."""
+        """Count the records that were held back; those that merely waited to be enough are reported with the rest."""
         if episode.held in ("cooldown", "rate_limit"):
             count_in(self.counters.suppressed_records, episode.held, episode.records - episode.held_from)
             episode.held_from = episode.records
 
     def end(self, episode: Episode, by: ClosedBy, clock: int, events: list[AlertEvent]) -> None:
-        """An episode is over, at `clock`: tell it, or count what was never told."""
+        """End an episode at `clock`: report that, or count what was never reported."""
         if episode.reported:
             count_in(self.counters.closed, by, 1)
             self.report("close", episode, episode.records, events, by)

@@ -214,7 +214,7 @@ class Detector:
         return [*self.report_held(), *self.book.close_all("stopped")]
 
     def report_held(self) -> list[Event]:
-        """Nothing more will come: what was held back while the site was learned is told, if it still is."""
+        """Report what was held back while the site was learned: nothing more will come."""
         events: list[Event] = []
         if self.warming and self._held:
             message = "it ended before the site was learned: what was held back is told as it is"

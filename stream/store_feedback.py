@@ -43,7 +43,7 @@ class NotFoundError(InputError):
 
 
 class Attribution(NamedTuple):
-    """Who says something, why, and when."""
+    """The author of a label or a rule, the reason, and the time."""
 
     by: str
     why: str
@@ -51,7 +51,7 @@ class Attribution(NamedTuple):
 
 
 def attribution(by: str, why: str, now: int, *, needs_why: str = "") -> Attribution:
-    """Who and why, checked; `needs_why` is what the reason is called where there must be one."""
+    """Check who and why; `needs_why` is what the reason is called where there must be one."""
     who = check_text(by, "who says so (by)", MAX_WHO, needed=True)
     return Attribution(who, check_text(why, needs_why or "the reason (why)", MAX_TEXT, needed=bool(needs_why)), now)
 

@@ -109,7 +109,7 @@ class StoreCorruptError(StoreError):
 
 @contextlib.contextmanager
 def translated_errors(path: Path) -> Iterator[None]:
-    """SQLite's errors as ours."""
+    """Raise SQLite's errors as ours."""
     try:
         yield
     except sqlite3.OperationalError as error:

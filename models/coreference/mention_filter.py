@@ -177,7 +177,7 @@ def _heads(document: Document, facts: Sequence[MentionFacts]) -> list[int]:
 def _choose_spans(
     spans: Sequence[Span], heads: Sequence[int], scores: NDArray[np.float64], threshold: float
 ) -> list[int]:
-    """Best first: a span is taken if its head is free and it crosses none that is taken."""
+    """Choose spans, best first: one is taken if its head is free and it crosses none that is taken."""
     taken_heads: set[int] = set()
     covers: dict[int, list[Span]] = {}  # the taken spans that are over a word
     kept: list[int] = []

@@ -127,7 +127,7 @@ def _is_possessor(sentence: _Sentence, mark: int) -> bool:
 
 
 def _continues(sentence: _Sentence, start: int, place: int) -> bool:
-    """Whether a word that is no noun belongs to a group that has had no noun yet."""
+    """Return whether a word that is no noun belongs to a group that has had no noun yet."""
     kind, before, after = sentence.kind(place), sentence.word(place - 1), sentence.kind(place + 1)
     if kind == "O":
         return place == start or before in ("all", "both", "half", "of")

@@ -273,7 +273,7 @@ def _narrate_speech(story: _Story, roles: dict[str, _Figure]) -> None:
 
 
 def _narrate_trade(story: _Story, person: _Figure) -> None:
-    """What somebody is, which is a mention of them too and a way to name them from now on."""
+    """Write somebody's trade, which is a mention of them too and a way to name them from now on."""
     start = len(story.words)
     story.put("a", "DT")
     story.put(person.trade, "NN")

@@ -1,4 +1,4 @@
-"""`netclust shards`: run the distributed engine, see how far it is, and tell its shards what people say."""
+"""`netclust shards`: run the distributed engine, show its status, and send labels to its shards."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from netclust.stream.daemon.config import ShipConfig, load_config
 __all__ = ["check", "label", "run", "status"]
 
 _COLUMNS = {
-    "lane": "lane", "waiting": "waiting", "records_waiting": "records, about", "position": "read up to",
+    "partition": "partition", "waiting": "waiting", "records_waiting": "records, about", "position": "read up to",
     "messages": "read", "records": "judged", "verdicts": "verdicts", "events": "events", "alerts": "alerts",
     "alerts_open": "open", "last_time": "last record", "kept": "kept",
 }  # fmt: skip
-"""What is shown of a partition, and what it is called."""
+"""Columns of the table: an attribute of `PartitionStatus`, and its heading."""
 
 
 def run(
     config: Path, workers: int, process: int | None, addresses: str, *, until_idle: float | None, parent: int | None
 ) -> int:
-    """All workers of this machine, or one process of a cluster."""
+    """Run all workers of this machine, or one process of an engine on several machines."""
     if process is not None:
         given = [address.strip() for address in addresses.split(";") if address.strip()]
         for address in given:
@@ -56,6 +56,8 @@ def check(config: Path) -> None:
     there = check_state(folder, sharding)
     require_optional("bytewax", "netclust shards", "cluster")
     count = counted(sharding.partitions, "partition")
+    for warning in whole.old_spellings:
+        note(f"{config}: {warning}")
     echo(f"{config}: {count} of schema {model.encoding.schema.name}: it would start")
     for name in ("input", "verdicts", "events", "campaigns"):
         url = getattr(sharding, name)
@@ -68,7 +70,7 @@ def check(config: Path) -> None:
 
 
 def status(config: Path, json: Path | None) -> None:
-    """How far every partition is."""
+    """Show the status of every partition."""
     check_folders(json)
     settings = load_config(config)
     sharding, _ = check_sharding(settings, str(config))
@@ -90,8 +92,8 @@ def _show(config: Path, found: ShardingStatus) -> None:
         sum(getattr(partition, name) for partition in found.partition_statuses) for name in ("alerts", "alerts_open")
     )
     campaigns = "" if found.campaigns is None else f", {counted(found.campaigns, 'campaign')}"
-    echo(f"{counted(sum(partition.waiting for partition in found.partition_statuses), 'message')} waiting, {counted(opened, 'alert')} "
-        f"({still_open:,} open){campaigns}")  # fmt: skip
+    waiting = sum(partition.waiting for partition in found.partition_statuses)
+    echo(f"{counted(waiting, 'message')} waiting, {counted(opened, 'alert')} ({still_open:,} open){campaigns}")
 
 
 def label(

@@ -20,7 +20,7 @@ def run_shards(
     config: ConfigOption,
     workers: Annotated[int, typer.Option("--workers", "-w", min=1, max=256, help="Processes on this machine.")] = 1,
     process_id: Annotated[
-        int | None, typer.Option(min=0, help="Be this one process of a cluster, with --addresses; 0 is the first.")
+        int | None, typer.Option(min=0, help="Be this one of several processes, with --addresses; 0 is the first.")
     ] = None,
     addresses: Annotated[
         str, typer.Option(help="HOST:PORT of every process, the first one first, with ; between them.")
@@ -39,7 +39,7 @@ def run_shards(
 
 @shards.command("check")
 def check_shards(config: ConfigOption) -> None:
-    """Say whether the cluster would start with a configuration. Nothing is opened or changed."""
+    """Check whether the engine would start with a configuration. Nothing is opened or changed."""
     from netclust.cli import cluster as commands
 
     commands.check(config)
@@ -47,7 +47,7 @@ def check_shards(config: ConfigOption) -> None:
 
 @shards.command("status")
 def show_shards(config: ConfigOption, json: JsonOption = None) -> None:
-    """Show of every partition what waits on the bus, and how far its shard is as of the last epoch. Changes nothing."""
+    """Show what waits on the bus for every partition, and how far its shard is. Changes nothing."""
     from netclust.cli import cluster as commands
 
     commands.status(config, json)
@@ -67,7 +67,7 @@ def label_shards(
     by: Annotated[str | None, typer.Option(help="Who says so. Default: the login name.")] = None,
     json: JsonOption = None,
 ) -> None:
-    """Tell all shards what a cluster or a record really is. Prints the id of the label, to undo it by."""
+    """Send all shards the label of a cluster or a record. Prints the id of the label, to undo it by."""
     from netclust.cli import cluster as commands
 
     commands.label(config, target, label, undo, stream, by, json)

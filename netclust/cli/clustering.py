@@ -245,7 +245,7 @@ def simulate_citations(output: Path, sets: int, papers: int, seed: int) -> None:
 
 
 def describe_model(path: Path, json: Path | None, top: int) -> None:
-    """What is in the file of a trained clusterer."""
+    """Describe the file of a trained clusterer."""
     model = ClusterModel.load(path)
     origin, settings = model.provenance, model.settings
     if str(json) != "-":

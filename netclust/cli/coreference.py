@@ -155,7 +155,7 @@ def write_stories(output: Path, count: int, seed: int) -> None:
 
 
 def describe_model(path: Path, json: Path | None) -> None:
-    """What is in the file of a coreference model."""
+    """Describe the file of a coreference model."""
     model = CoreferenceModel.load(path)
     origin, settings = model.provenance, model.settings
     weights = int((model.w != 0).sum())

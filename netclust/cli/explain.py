@@ -75,7 +75,7 @@ def _explanations(linker: Linker, reader: TableReader, wanted: set[int], where: 
 
 
 def sanitize_lines(text: str) -> str:
-    """Text of several lines whose words come from outside.
+    """Return text of several lines whose words come from outside, made safe to show.
 
     >>> sanitize_lines("one\\n  two\\x1b")
     'one\\n  two\\\\x1b'

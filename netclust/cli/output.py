@@ -25,7 +25,7 @@ REPORT_SECONDS = 2.0
 
 
 def echo(text: str = "") -> None:
-    """A line of output."""
+    """Print a line of output."""
     sys.stdout.write(text + "\n")
 
 

@@ -190,7 +190,7 @@ def evaluate_queries(model_file: Path, test: str, options: QueryOptions, json: P
 
 
 def describe_model(path: Path, json: Path | None, top: int) -> None:
-    """`netclust info` of a ranker."""
+    """Describe the file of a ranker."""
     model = RankModel.load(path)
     settings, origin = model.settings, model.provenance
     if str(json) != "-":

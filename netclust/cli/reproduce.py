@@ -129,7 +129,7 @@ def _check_plots(folder: Path | None) -> None:
 
 
 def _record_uses(results: Results, checksums: dict[str, str], draws: int) -> dict[str, Any]:
-    """Note the look at every test set; what the ledger holds then."""
+    """Record the use of every test set; return what the ledger holds then."""
     noted: dict[str, Any] = {}
     for name, sha256 in checksums.items():
         rows = sum(at[0] == name for at in results.entries)

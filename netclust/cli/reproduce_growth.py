@@ -134,7 +134,7 @@ def _read(command: str, train: str, test: str, draws: int, json: Path | None, pl
 
 
 def _record_use(command: str, name: str, sha256: str, rows: int, draws: int) -> dict[str, Any]:
-    """Note the look at a test set; what the ledger holds then."""
+    """Record the use of a test set; return what the ledger holds then."""
     ledger = find_ledger()
     noted = record_test_use(command, sha256, rows=rows, draws=draws)
     if noted:

@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 from types import FrameType
 
-from netclust.cli.output import counted, echo
+from netclust.cli.output import counted, echo, note
 from netclust.errors import InputError
 from netclust.stream.bus.addresses import parse_bus_url
 from netclust.stream.daemon.build import check_config, model_name, state_dir
@@ -22,6 +22,8 @@ def check(path: Path) -> None:
         model = check_config(config)
     except InputError as error:
         raise InputError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
+    for warning in config.old_spellings:
+        note(f"{path}: {warning}")
     echo(f"{path}: good")
     echo(f"  sources: {', '.join(f'{s.name} ({s.kind})' for s in config.sources)}")
     echo(f"  sinks:   {', '.join(f'{s.name} ({s.kind})' for s in config.sinks) or 'none but the store'}")

@@ -177,7 +177,7 @@ def evaluate_task(model: StructuredModel, read: Callable[[], Given], inputs: Seq
 
 
 def describe_model(path: Path, json: Path | None, top: int) -> None:
-    """`netclust info` of such a model."""
+    """Describe the file of such a model."""
     model = StructuredModel.load(path)
     settings, origin, names = model.settings, model.provenance, model.names
     if str(json) != "-":

@@ -20,7 +20,7 @@ TINY = 1e-12
 
 @inner
 def _fix_labels(theta: Any, pair: Any, y: Any, alone: Any) -> Any:
-    """Labels that no choice of the others can change get it, again and again; the others are -1, and counted.
+    """Fix labels that no choice of the others can change, until none is left; the others are -1, and counted.
 
     `alone` is left as the potentials of what is open, given what is settled.
     """

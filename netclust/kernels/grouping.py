@@ -365,7 +365,7 @@ def fill_row(index: Any, slot: Any, members: Any, at: Any) -> None:
 
 @borrowing(inlined)
 def insert(index: Any, side: Any, number: Any, scorer: Any, steps: Any, query: Any, matches: Any) -> Any:
-    """Add a member, whose row is filled, to a side (0 or 1). False if there was no room: then not all are held."""
+    """Insert a member, whose row is filled, on a side (0 or 1). False if there was no room: then some are missing."""
     slot = number % len(index.where)
     rows, features = index.row, index.exact.shape[2] // 2
     x, codes = rows[slot, :features], index.codes

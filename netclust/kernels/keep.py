@@ -60,7 +60,7 @@ def first_weight(policy: Any, number: Any, score: Any) -> Any:
 
 @borrowing(inner)
 def kept_of_cluster(store: Any, clusters: Any, cluster: Any, slot: Any) -> Any:
-    """How many of a cluster are kept; of one whose summary was given up nobody counts: 1."""
+    """Return how many of a cluster are kept; 1 if its summary was given up, since then nobody counts."""
     return store.held[slot] if clusters.ident[slot] == cluster else np.int64(1)
 
 

@@ -107,7 +107,7 @@ class Clusters(NamedTuple):
 
 
 class SearchScratch(NamedTuple):
-    """What searching by bounds needs besides the groups: how values are cut into steps, and room for a record."""
+    """Scratch space of a search by bounds: how values are cut into steps, and room for one record."""
 
     steps: Steps
     query: Query
@@ -172,7 +172,7 @@ def side_of(label: Any, is_normal: Any) -> Any:
 
 @borrowing(inner)
 def regroup(window_index: Any, win: Any, cursor: Any, number: Any, scratch: Any, scorer: Any) -> None:
-    """Hold a member of the window in the index as the side that it is on now."""
+    """Move a member of the window in the index to the side that it is on now."""
     slot = number % len(window_index.where)
     at = cursor[END] - (cursor[PUSHED] - number)
     side = win.side[at]
@@ -187,7 +187,7 @@ def regroup(window_index: Any, win: Any, cursor: Any, number: Any, scratch: Any,
 
 @borrowing(inlined)
 def make_eligible(window_index: Any, win: Any, cursor: Any, conf: Any, scratch: Any, scorer: Any) -> None:
-    """Hold the members that the gap no longer keeps from being linked to."""
+    """Insert the members that the gap no longer keeps from being linked to."""
     window_index.tally[NEXT] = max(window_index.tally[NEXT], cursor[PUSHED] - (cursor[END] - cursor[START]))
     while window_index.tally[NEXT] < cursor[PUSHED] - conf.gap:
         window_index.tally[NEXT] += 1
@@ -196,14 +196,14 @@ def make_eligible(window_index: Any, win: Any, cursor: Any, conf: Any, scratch: 
 
 @borrowing(kernel)
 def regroup_window(window_index: Any, win: Any, cursor: Any, scratch: Any, scorer: Any) -> None:
-    """Hold all members of a window as what they are now: labels have changed from outside."""
+    """Move all members of a window to the side that they are on now: labels have changed from outside."""
     for number in range(cursor[PUSHED] - (cursor[END] - cursor[START]), window_index.tally[NEXT]):
         regroup(window_index, win, cursor, number, scratch, scorer)
 
 
 @borrowing(kernel)
 def regroup_references(reference_index: Any, refs: Any, scratch: Any, scorer: Any) -> None:
-    """Hold all references as what they are now."""
+    """Move all references to the side that they are on now."""
     for number in range(len(refs.label)):
         if refs.side[number] == reference_index.held[number]:
             continue

@@ -108,9 +108,8 @@ def choose_k(M: ArrayLike, most: int) -> int:
         return 1
     centred = matrix - matrix.mean(axis=0)
     centred -= centred.mean(axis=1)[:, None]
-    values = require_optional("scipy.linalg", "choosing the number of clusters").eigvalsh(_without_constant(centred))[
-        ::-1
-    ]
+    linalg = require_optional("scipy.linalg", "choosing the number of clusters")
+    values = linalg.eigvalsh(_without_constant(centred))[::-1]
     above = values[:-1] - values[-1]
     if above[0] <= RELATIVE_GAIN * float(np.abs(matrix).max()):
         return 1

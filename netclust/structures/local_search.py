@@ -129,7 +129,7 @@ class _Search:
         return b if self.scores.within(b) > self.scores.within(a) else a
 
     def climbed(self, labels: Labels) -> Labels:
-        """Where items and clusters end that move and join as long as that helps."""
+        """Return labels after items moved and clusters joined as long as that helped."""
         return _climb(self.rows, labels, np.arange(self.scores.items), self.least)
 
     def annealed(self, labels: Labels, sweeps: int) -> Labels:
@@ -181,7 +181,7 @@ class _Search:
 
 
 def _climb(rows: Rows, labels: Labels, order: Labels, least: float) -> Labels:
-    """Items move until none gains, clusters join until none gains, and again until both rest."""
+    """Move items until none gains, join clusters until none gains, and repeat until both rest."""
     from netclust.kernels.moves import move_items
 
     while True:

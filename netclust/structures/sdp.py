@@ -81,9 +81,8 @@ def relax_sdp(
         return SdpRelaxed(zeros, 0.0, 0.0, np.zeros(scores.items), zeros, "none", 0, index=scores.index)
     chosen = solver if solver != "auto" else ("clarabel" if scores.items <= INTERIOR_ITEMS else "admm")
     solve = _interior_point if chosen == "clarabel" else _multipliers
-    threads = require_optional(
-        "threadpoolctl", "the semidefinite relaxation"
-    )  # small matrices: more threads are far slower
+    # Small matrices: more threads are far slower.
+    threads = require_optional("threadpoolctl", "the semidefinite relaxation")
     with threads.threadpool_limits(1):
         X, prices, diagonal, steps = solve(S / scale, tolerance)
         diagonal, bound = sdp_certificate(S, prices * scale, diagonal * scale)

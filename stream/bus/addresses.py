@@ -1,8 +1,8 @@
 """Where a bus is: its URL, read and checked. Secrets are not in it: it names the file or variable that has them.
 
-    kafka://HOST:PORT[,HOST:PORT...]/TOPIC      partitions are partitions
+    kafka://HOST:PORT[,HOST:PORT...]/TOPIC      a partition of the topic each
     nats://HOST:PORT[,HOST:PORT...]/TOPIC       subject TOPIC.PARTITION of one JetStream stream
-    redis://HOST:PORT[/DB]/KEY                  one Redis stream a partition, KEY:PARTITION (rediss:// with TLS)
+    redis://HOST:PORT[/DB]/KEY                  one Redis stream per partition, KEY:PARTITION (rediss:// with TLS)
     memory://NAME/TOPIC                         within this process, for tests
 
 >>> address = parse_bus_url("redis://127.0.0.1:6379/2/eve?maxlen=100000")
@@ -28,7 +28,7 @@ from netclust.errors import InputError
 __all__ = ["MAX_PARTITIONS", "UNDIVIDED", "BusUrl", "is_bus", "parse_bus_url"]
 
 UNDIVIDED = -1
-"""The partition that is the topic itself: what others write, who know of no partitions."""
+"""The number that stands for the topic itself, which other programs write without partitions."""
 MAX_PARTITIONS = 4096
 MAX_URL = 2048
 
@@ -49,7 +49,7 @@ _OPTIONS: Mapping[str, Mapping[str, str]] = {
     "kafka": _COMMON | {"mechanism": "of SASL", "replicas": "of a topic that is made"},
     "nats": _COMMON
     | {"max_age": "seconds", "max_bytes": "of a stream that is made", "replicas": "of it", "stream": ""},
-    "redis": _COMMON | {"field": "that has the message", "maxlen": "messages kept a lane"},
+    "redis": _COMMON | {"field": "that has the message", "maxlen": "messages kept per partition"},
     "memory": {},
 }
 

@@ -1,8 +1,8 @@
-"""What a bus is: partitions, each an ordered log of messages that can be read again from any position.
+"""The bus: topics of partitions, each an ordered log of messages that can be read again from any position.
 
-A topic has P partitions, one a partition of the linker: a record is written to the partition that its key's hash chooses. What a
-shard does depends on the order within one partition alone, so a shard that is stopped and resumed elsewhere, from the same
-position, says the same again.
+A topic has P partitions, one for each partition of the linker. A record is written to the partition that its key's
+hash chooses. What a shard does depends only on the order within its partition, so a shard that is stopped and resumed
+elsewhere from the same position writes the same again.
 
 >>> bus = MemoryBus()
 >>> writer = bus.writer("records", 2)
@@ -45,7 +45,7 @@ class Incoming:
 
 @dataclass(frozen=True)
 class Outgoing:
-    """A message for a partition, numbered from 1 by its writer, so that what was sent twice can be told."""
+    """A message for a partition, numbered from 1 by its writer, so that a reader recognises what was sent twice."""
 
     partition: int
     number: int
@@ -53,7 +53,7 @@ class Outgoing:
 
 
 class PartitionReader(Protocol):
-    """Reads one partition in order. Nothing is acknowledged to the bus: positions are the reader's own to keep."""
+    """A reader of one partition, in order. Nothing is acknowledged to the bus: readers keep their positions."""
 
     def open(self, position: str | None) -> None:
         """Begin behind a position; None: with the oldest message that the bus still has. BusError, InputError."""
@@ -76,18 +76,18 @@ class PartitionReader(Protocol):
 
 
 class PartitionWriter(Protocol):
-    """Writes to the partitions of one topic. Called from one thread only."""
+    """A writer to the partitions of one topic. Called from one thread only."""
 
     def open(self) -> None:
         """Reach the bus; make the topic where that is ours to do. BusError, InputError."""
         ...
 
     def last(self, partition: int) -> int:
-        """The number of the newest message of a partition, 0 if there is none: what need not be sent again. BusError."""
+        """Return the number of a partition's newest message (need not be sent again), or 0. BusError."""
         ...
 
     def send(self, messages: Sequence[Outgoing]) -> None:
-        """Returns once all are acknowledged, in order within a partition; BusError: some may not have been."""
+        """Return once all are acknowledged, in order within a partition; BusError: some may not have been."""
         ...
 
     def close(self) -> None:
@@ -104,15 +104,15 @@ class MemoryBus:
         self.changed = threading.Condition()
 
     def reader(self, topic: str, partition: int) -> PartitionReader:
-        """Reads a partition."""
+        """Return a reader of a partition."""
         return _MemoryReader(self, topic, partition)
 
     def writer(self, topic: str, partitions: int) -> PartitionWriter:
-        """Writes to a topic."""
+        """Return a writer to a topic."""
         return _MemoryWriter(self, topic, partitions)
 
     def partition(self, topic: str, partition: int) -> list[Incoming]:
-        """All messages of a partition."""
+        """Return all messages of a partition."""
         if self.down:
             raise BusError("memory bus: told to be down")
         return self.partitions.setdefault((topic, partition), [])
@@ -161,12 +161,11 @@ class _MemoryWriter:
     def send(self, messages: Sequence[Outgoing]) -> None:
         with self._bus.changed:
             for message in messages:
-                if not 0 <= message.partition < self._partitions and (message.partition, self._partitions) != (
-                    -1,
-                    0,
-                ):  # -1: undivided
+                undivided = (message.partition, self._partitions) == (-1, 0)
+                if not (undivided or 0 <= message.partition < self._partitions):
                     raise InputError(
-                        f"memory bus: topic {self._topic} has {self._partitions} partitions, not {message.partition + 1}"
+                        f"memory bus: topic {self._topic} has {self._partitions} partitions, "
+                        f"not {message.partition + 1}"
                     )
                 partition = self._bus.partition(self._topic, message.partition)
                 partition.append(Incoming(str(len(partition) + 1), message.body, message.number))

@@ -1,4 +1,4 @@
-"""Makes readers and writers of partitions out of a URL; each bus's client library is loaded when it is used.
+"""Readers and writers of partitions, made from a URL; each bus's client library is loaded when it is used.
 
 >>> writer = open_writer("memory://example/records", 2)
 >>> writer.open()
@@ -18,8 +18,8 @@ from netclust.stream.bus.addresses import MAX_PARTITIONS, UNDIVIDED, BusUrl, is_
 from netclust.stream.bus.base import MemoryBus, Outgoing, PartitionReader, PartitionWriter
 
 __all__ = [
-    "MAX_PARTITIONS", "UNDIVIDED", "BusUrl", "Outgoing", "check_bus", "is_bus", "memory_bus", "open_reader", "open_writer",
-    "parse_bus_url",
+    "MAX_PARTITIONS", "UNDIVIDED", "BusUrl", "Outgoing", "check_bus", "is_bus", "memory_bus", "open_reader",
+    "open_writer", "parse_bus_url",
 ]  # fmt: skip
 
 MakeReader = Callable[[BusUrl, int], PartitionReader]
@@ -54,7 +54,7 @@ def _makers(address: BusUrl) -> tuple[MakeReader, MakeWriter]:
 
 
 def open_reader(url: str, partition: int) -> PartitionReader:
-    """A reader of one partition, not yet opened; partition -1: the topic itself, undivided."""
+    """Return a reader of one partition, not yet opened; partition -1 is the topic itself, undivided."""
     address = parse_bus_url(url)
     if not UNDIVIDED <= partition < MAX_PARTITIONS:
         raise InputError(f"{address}: partition {partition}: partitions are numbered from 0 to {MAX_PARTITIONS - 1}")
@@ -62,7 +62,7 @@ def open_reader(url: str, partition: int) -> PartitionReader:
 
 
 def open_writer(url: str, partitions: int) -> PartitionWriter:
-    """A writer to so many partitions, not yet opened; 0 partitions: to the topic itself, as partition -1."""
+    """Return a writer to N partitions, not yet opened; with 0 it writes to the topic itself, as partition -1."""
     address = parse_bus_url(url)
     if not 0 <= partitions <= MAX_PARTITIONS:
         raise InputError(f"{address}: {partitions} partitions: 1 to {MAX_PARTITIONS}, or 0 for the topic undivided")

@@ -1,4 +1,4 @@
-"""Partitions as partitions of a Kafka topic. Undivided, a reader takes all partitions, and a writer leaves it to Kafka.
+"""The bus on Kafka: partitions are those of a topic. Undivided, readers take all and writers leave it to Kafka.
 
 Partitions are assigned, not subscribed to, and offsets are ours to keep: there is no consumer group to rebalance. A
 number is in a header. The producer is idempotent and waits for all replicas; what a broken connection leaves in doubt
@@ -222,7 +222,7 @@ class KafkaReader:
 
 
 class KafkaWriter:
-    """Writes to `partitions` partitions of a topic, which is made if there is none."""
+    """A writer to `partitions` partitions of a topic, which is made if there is none."""
 
     def __init__(self, address: BusUrl, partitions: int) -> None:
         self._library = _Library(address)
@@ -253,8 +253,8 @@ class KafkaWriter:
         there = library.partitions(producer) or self._make()
         if there < len(self._partitions):
             raise InputError(
-                f"{library.address}: the topic has {there} partitions, {len(self._partitions)} are needed: add partitions, "
-                "or take another topic"
+                f"{library.address}: the topic has {there} partitions, {len(self._partitions)} are needed: "
+                "add partitions, or take another topic"
             )
         self._producer, self._last, library.trouble = producer, {}, ""
 

@@ -1,8 +1,9 @@
-"""Partitions as subjects `TOPIC.PARTITION` of one JetStream stream, `TOPIC` undivided.
+"""The bus on NATS: a partition is the subject `TOPIC.PARTITION` of one JetStream stream, `TOPIC` undivided.
 
 A stream that is missing is made: on disk, 1 GiB and 7 days at most, unless the URL says otherwise.
 Reading leaves no consumer behind: an ephemeral one, which acknowledges nothing, begins at a sequence of the stream.
-A number is in a header; within a partition one message waits for the other, so that none can be missing before a later one.
+A number is in a header. Within a partition a message waits for the one before, so that none is missing before a later
+one.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ class _Client:
         self._entered = False
 
     def subject(self, partition: int) -> str:
-        """Of a partition."""
+        """Return the subject of a partition."""
         return self.address.topic if partition == UNDIVIDED else f"{self.address.topic}.{partition}"
 
     def run(self, job: Callable[[], Awaitable[Result]], seconds: float | None = None) -> Result:
@@ -237,7 +238,7 @@ def _number(headers: Any) -> int:
 
 
 class NatsReader:
-    """Reads one partition. Positions are sequences of the stream; `lost`: how often some behind one were removed."""
+    """A reader of one partition. Positions are sequences; `lost`: how often messages behind one were removed."""
 
     def __init__(self, address: BusUrl, partition: int) -> None:
         self._client = _Client(address)
@@ -370,7 +371,7 @@ class NatsReader:
 
 
 class NatsWriter:
-    """Writes to `partitions` subjects."""
+    """A writer to `partitions` subjects."""
 
     def __init__(self, address: BusUrl, partitions: int) -> None:
         self._client = _Client(address)
@@ -404,7 +405,8 @@ class NatsWriter:
         for message in messages:
             if message.partition not in self._partitions:
                 raise InputError(
-                    f"{self._client.address}: there are {len(self._partitions)} partitions, no partition {message.partition}"
+                    f"{self._client.address}: there are {len(self._partitions)} partitions, "
+                    f"no partition {message.partition}"
                 )
             partitions.setdefault(message.partition, []).append(message)
         deadline = time.monotonic() + self._client.timeout * (1 + len(messages) / 100)
@@ -440,7 +442,7 @@ class NatsWriter:
 
 
 def _turns(partitions: dict[int, list[Outgoing]], most: int = 100) -> list[dict[int, list[Outgoing]]]:
-    """The same messages in parts of at most so many a partition."""
+    """Return the same messages in parts of at most `most` per partition."""
     longest = max((len(messages) for messages in partitions.values()), default=0)
     return [
         {partition: messages[at : at + most] for partition, messages in partitions.items() if messages[at : at + most]}

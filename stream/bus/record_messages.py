@@ -1,4 +1,4 @@
-"""What netclust says on partitions: records, many to a message, and labels that people gave.
+"""Messages of netclust on a bus: records, many to a message, and labels that people gave.
 
 Records of one sensor's source keep their numbers (`seq`); `stream` is an id that stays the same for as long as numbers
 mean the same records. So who receives drops what is not above the last number of (sensor, stream, source): it may have

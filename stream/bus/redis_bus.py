@@ -1,7 +1,7 @@
-"""Partitions as Redis streams: `KEY:PARTITION` each, `KEY` undivided (what Suricata's EVE output writes, one line in a field).
+"""The bus on Redis: a partition is the stream `KEY:PARTITION`; `KEY` is undivided, as Suricata writes EVE lines.
 
 A numbered message has the id NUMBER-0, so Redis itself refuses to take it twice; one without a number gets an id of its
-time. The two do not mix on one partition. A stream keeps the newest `maxlen` messages, as memory is what Redis stores in.
+time. The two do not mix on one partition. A stream keeps the newest `maxlen` messages, since Redis stores in memory.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Client:
         self._connection: Any = None
 
     def key(self, partition: int) -> str:
-        """The stream of a partition."""
+        """Return the stream of a partition."""
         return self.address.topic if partition == UNDIVIDED else f"{self.address.topic}:{partition}"
 
     @contextlib.contextmanager
@@ -105,7 +105,7 @@ class _Client:
 
 
 class RedisReader:
-    """Reads one partition. Positions are ids of the stream; `lost`: how often some behind one may have been removed."""
+    """A reader of one partition. Positions are ids; `lost`: how often messages behind one may have been removed."""
 
     def __init__(self, address: BusUrl, partition: int) -> None:
         self._client = _Client(address)
@@ -186,7 +186,7 @@ def _order(ident: str) -> tuple[int, int]:
 
 
 class RedisWriter:
-    """Writes to `partitions` streams, in transactions: all of one or none."""
+    """A writer to `partitions` streams, in transactions: all of one or none."""
 
     def __init__(self, address: BusUrl, partitions: int) -> None:
         self._client = _Client(address)
@@ -208,7 +208,8 @@ class RedisWriter:
         for message in messages:
             if message.partition not in self._partitions:
                 raise InputError(
-                    f"{self._client.address}: there are {len(self._partitions)} partitions, no partition {message.partition}"
+                    f"{self._client.address}: there are {len(self._partitions)} partitions, "
+                    f"no partition {message.partition}"
                 )
         begin = size = 0
         for i, message in enumerate(messages):

@@ -96,7 +96,7 @@ class Campaigns:
             self._restore(state)
 
     def take(self, body: bytes) -> list[bytes]:
-        """Hear of a cluster; the campaigns that have changed, as JSON."""
+        """Take a cluster's summary; return the campaigns that have changed, as JSON."""
         try:
             member = Member.unpack(body)
             self._check(member)

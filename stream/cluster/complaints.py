@@ -1,4 +1,4 @@
-"""What an operator should hear of in the log: a bus that does not answer, messages that nobody can use, silence.
+"""Warnings of a shard's process in the log: a bus that does not answer, messages that cannot be used, silence.
 
 Shards pass over what they cannot use and count it, and metrics are off unless they are asked for: without a line in the
 log a wrong topic, or another number of partitions than the sensors', would look like a quiet network.
@@ -38,7 +38,9 @@ ABOVE_SECONDS = 600.0
 
 _OF_SHARDS = {
     "unreadable": "messages cannot be read, and are passed over",
-    "wrong_lane": "records came in another shard's partition, and are passed over: do sensors ship to as many partitions?",
+    "wrong_lane": (
+        "records came in another shard's partition and are passed over: do sensors ship to as many partitions?"
+    ),
 }
 _OF_PROCESS = {
     "positions_lost": "messages were removed from the bus before they were read",
@@ -49,7 +51,7 @@ _OF_PROCESS = {
 
 
 class ShardWarnings:
-    """Looks at the counts of one process every second. `first`: the one that also looks for partitions nobody reads."""
+    """A watch over the counts of one process. `first`: the one that also looks for partitions that nobody reads."""
 
     def __init__(self, log: Log, progress: Progress, url: str, partitions: int, *, first: bool = False) -> None:
         self._log, self._progress, self._url, self._partitions = log, progress, url, partitions
@@ -62,7 +64,7 @@ class ShardWarnings:
         self._above = 0.0 if first else float("inf")
 
     def watch(self, shard: Shard) -> None:
-        """A shard begins to work here; what it counted before a restart was told then."""
+        """Watch a shard that begins to work here; what it counted before a restart was logged then."""
         for name in _OF_SHARDS:
             self._reported[name, shard.partition] = shard.counters[name]
         self._shards[shard.partition] = shard
@@ -76,7 +78,7 @@ class ShardWarnings:
             self.look()
 
     def look(self, *, hurry: bool = False) -> None:
-        """Tell what is new; in the end (`hurry`) what was told of just now, too."""
+        """Log what is new; at the end (`hurry`) also what was logged a moment ago."""
         if hurry:
             self._when.clear()
         trouble = self._progress.trouble
@@ -105,7 +107,7 @@ class ShardWarnings:
             self._reported[key], self._when[key] = count, now
 
     def _warn_of_silence(self) -> None:
-        """Of a process whose shards have never heard anything: a network may be quiet after a restart."""
+        """Warn if no shard of this process ever had a message. After a restart a network may be quiet."""
         silent = not self._progress.first and not self._shards and time.monotonic() - self._began > SILENT_SECONDS
         if silent and not self._silent and not self._trouble:
             self._silent = True
@@ -115,7 +117,7 @@ class ShardWarnings:
             )  # fmt: skip
 
     def _warn_of_unread_partitions(self) -> None:
-        """Sensors that ship to more partitions fill partitions that no shard reads."""
+        """Warn of messages above the last partition: their sensors ship to more partitions than there are."""
         if time.monotonic() < self._above:
             return
         self._above = time.monotonic() + ABOVE_SECONDS

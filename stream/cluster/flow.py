@@ -1,8 +1,8 @@
 """The dataflow: partitions -> shards -> verdicts, events; clusters of all shards -> campaigns.
 
     partition p --(position)--> shard p --(snapshot)--+--> verdicts, partition p
-                                                 +--> events, partition p
-                                                 +--> members --> campaigns --> one partition
+                                                      +--> events, partition p
+                                                      +--> members --> campaigns --> one partition
 
 Everything up to the campaigns stays on one worker (see placement). Bytewax keeps positions and snapshots of the same
 epoch together; all that it is given to keep is text and bytes.

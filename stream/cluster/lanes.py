@@ -61,13 +61,13 @@ class Progress:
 
 
 class PartitionSource(FixedPartitionedSource[tuple[str, Bodies], str | None]):
-    """The partitions of a topic; a part each."""
+    """The partitions of a topic as a source of Bytewax, a part each."""
 
     def __init__(self, url: str, partitions: int, most: int, progress: Progress) -> None:
         self._url, self._partitions, self._most, self._progress = url, partitions, most, progress
 
     def list_parts(self) -> list[str]:
-        """All partitions can be read from everywhere."""
+        """Return the names of all parts: each can be read from everywhere."""
         return [part_name(partition) for partition in range(self._partitions)]
 
     def build_part(self, step_id: str, for_part: str, resume_state: str | None) -> PartitionInput:
@@ -81,7 +81,7 @@ class PartitionSource(FixedPartitionedSource[tuple[str, Bodies], str | None]):
 
 
 class PartitionInput(StatefulSourcePartition[tuple[str, Bodies], str | None]):
-    """One partition."""
+    """The input of one partition."""
 
     def __init__(
         self, reader: PartitionReader, partition: int, key: str, position: str | None, most: int, progress: Progress
@@ -124,8 +124,9 @@ class PartitionInput(StatefulSourcePartition[tuple[str, Bodies], str | None]):
     def _is_idle(self, now: float) -> bool:
         """Whether it shall end now, as nothing came for so long; BusError.
 
-        Other partitions of this worker may have taken all that time, and some buses answer only at the next call: so the
-        bus is asked whether something waits. It ends too if that stays the same: not all that Kafka counts will come.
+        Other partitions of this worker may have taken all that time, and some buses answer only at the next call: so
+        the bus is asked whether something waits. It also ends if that stays the same: Kafka counts some that never
+        come.
         """
         patience = self._progress.until_idle
         if patience is None or now - self._last_heard <= patience:
@@ -157,11 +158,11 @@ class PartitionSink(FixedPartitionedSink[tuple[int, bytes], None]):
         self._lock = threading.Lock()
 
     def list_parts(self) -> list[str]:
-        """All partitions can be written to from everywhere."""
+        """Return the names of all parts: each can be written to from everywhere."""
         return [part_name(partition) for partition in range(self._partitions)]
 
     def part_fn(self, item_key: str) -> int:
-        """The partition of a key."""
+        """Return the partition of a key."""
         return self._partition_of[item_key]
 
     def build_part(self, step_id: str, for_part: str, resume_state: None) -> PartitionOutput:
@@ -190,7 +191,7 @@ class _Shared:
 
 
 class PartitionOutput(StatefulSinkPartition[tuple[int, bytes], None]):
-    """One partition that is written to."""
+    """The output of one partition."""
 
     def __init__(self, shared: _Shared, partition: int, kind: str, progress: Progress) -> None:
         self._shared, self._writer = shared, shared.writer

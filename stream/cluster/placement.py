@@ -1,9 +1,9 @@
-"""Which worker has which partition: partition p of the input, its shard and its outputs all on worker p mod N.
+"""The placement of partitions: partition p of the input, its shard and its outputs all on worker p mod N.
 
 Bytewax hands out parts of sources and sinks in turn, and keys by the hash of their text (SipHash-1-3 of Rust, modulo
-the number of workers): four keys can all come to lie on one of two workers. So the key of a partition is chosen by its hash:
-shards are spread evenly, and no message crosses a process boundary. If Bytewax changes its hash, results stay the same
-and only the spreading gets worse.
+the number of workers): four keys can all come to lie on one of two workers. So the key of a partition is chosen by its
+hash: shards are spread evenly, and no message crosses a process boundary. If Bytewax changes its hash, results stay the
+same and only the spreading gets worse.
 
 >>> [sip_hash(key) % 4 for key in partition_keys(6)]
 [0, 1, 2, 3, 0, 1]
@@ -21,13 +21,13 @@ _MASK = (1 << 64) - 1
 
 
 def part_name(partition: int) -> str:
-    """Of a part of a source or a sink; in the order of partitions."""
+    """Return the name of a part of a source or a sink; names sort as partitions do."""
     return f"{partition:05d}"
 
 
 @cache
 def partition_keys(partitions: int) -> tuple[str, ...]:
-    """A key for every partition."""
+    """Return a key for every partition."""
     keys = []
     for partition in range(partitions):
         salt = 0

@@ -1,4 +1,4 @@
-"""The folder in which a cluster's state is kept: Bytewax's recovery store, and what must not change while it lives.
+"""The folder in which the state of the shards is kept: Bytewax's recovery store, and what must not change.
 
 Bytewax unpickles what it finds in its store, so whoever can write there can run code: the folder is for its owner
 alone, and is refused if it is not.
@@ -126,7 +126,8 @@ def _check(path: Path, sharding: ShardingConfig) -> None:
     if facts.partitions != sharding.partitions:
         raise InputError(
             f"{path.parent} holds the state of {facts.partitions} partitions, the configuration has "
-            f"{sharding.partitions}: the number cannot change; to begin anew, give another [sharding] recovery and topics"
+            f"{sharding.partitions}: the number cannot change; "
+            "to begin anew, give another [sharding] recovery and topics"
         )
     if facts.input != _without_options(sharding.input):
         raise InputError(
@@ -146,9 +147,9 @@ def _refuse_shared(folder: Path) -> None:
 
 
 def lock(folder: Path, *, shared: bool = False) -> IO[bytes]:
-    """Hold the folder: two clusters on one state would spoil it. Let go when the file, and all copies, are closed.
+    """Hold the folder: two engines on one state would spoil it. It is free once the file and all copies are closed.
 
-    `shared`: processes of one cluster that no supervisor holds together.
+    `shared`: processes of one engine that no supervisor holds together.
     """
     file = (folder / "lock").open("ab")
     try:

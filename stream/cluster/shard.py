@@ -1,6 +1,6 @@
 """A shard: the daemon's detector on one partition. `state, messages -> state, outputs`, with nothing outside of it.
 
-What it says depends on the order of messages in its partition alone. So a shard that goes on from a snapshot, on whichever
+Its output depends only on the order of messages in its partition. So a shard that goes on from a snapshot, on whichever
 machine, says the same again, with the same numbers: whoever writes its outputs leaves out what was written before.
 
 >>> from netclust.datasets.simulate import simulate
@@ -102,7 +102,7 @@ class Shard:
         return self.detector.linker.tick
 
     def step(self, messages: Sequence[bytes]) -> list[Output]:
-        """Take the next messages of the partition; what is to be written. What cannot be read is passed over and counted."""
+        """Take the next messages of the partition and return what is to be written. Unreadable ones are counted."""
         outputs: list[Output] = []
         for body in messages:
             self.counters["messages"] += 1
@@ -147,7 +147,7 @@ class Shard:
     # Labels
 
     def _answer(self, message: LabelMessage) -> list[Outcome]:
-        """Apply what a person says, where it concerns this shard; every shard hears everything, in its partition's order."""
+        """Apply a person's label where it concerns this shard; every shard gets all labels, in partition order."""
         linker = self.detector.linker
         if message.id in self.labels:
             self.counters["duplicates"] += 1
@@ -285,7 +285,7 @@ class Shard:
 
 
 def _feedback_notice(message: LabelMessage, result: Result, time: int) -> Notice:
-    """What came of an answer."""
+    """Return the notice of what came of a label."""
     what = f"label {message.id}" if message.undo is None else f"undoing of label {message.undo}"
     done = (
         f"refused: {result.refused}"

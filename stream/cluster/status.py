@@ -1,6 +1,6 @@
-"""How far a cluster has come: what its recovery folder says, and what still waits on the bus. Reads only.
+"""The status of the distributed engine: what its recovery folder says, and what still waits on the bus. Reads only.
 
-State is that of the last epoch which was kept, so a cluster at work is up to `epoch_seconds` further than what is told
+State is that of the last epoch which was kept, so shards at work are up to `epoch_seconds` further than what is shown
 here, and fewer messages wait. Nothing of the folder is run: of what Bytewax has pickled only the one text or block of
 bytes in it is looked at.
 """
@@ -50,7 +50,7 @@ class PartitionStatus(msgspec.Struct, kw_only=True, rename={"partition": "lane"}
 
 
 class ShardingStatus(msgspec.Struct, kw_only=True, rename={"partition_statuses": "lanes"}):
-    """All partitions. `campaigns`: those that are told now; None where none are looked for."""
+    """The status of all partitions. `campaigns`: those that are open; None where none are looked for."""
 
     partitions: int
     recovery: str
@@ -92,7 +92,7 @@ class _Campaigns(msgspec.Struct, rename={"reported": "told"}):
 
 
 def sharding_status(config: Config, sharding: ShardingConfig) -> ShardingStatus:
-    """Ask the folder, then the bus; InputError if one of them cannot be read."""
+    """Return the status from the folder and the bus; InputError if one of them cannot be read."""
     folder = recovery_dir(config, sharding)
     store = find(folder, sharding)
     kept = {} if store is None else _read(store)

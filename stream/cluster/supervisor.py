@@ -48,6 +48,8 @@ class Supervisor:
     def run(self) -> int:
         """The exit code: 0 after a clean stop."""
         folder = recovery_dir(self.config, self.sharding)
+        for warning in self.config.old_spellings:
+            self.log.warning(warning)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         if self.workers > self.sharding.partitions:

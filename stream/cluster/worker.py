@@ -1,4 +1,4 @@
-"""One worker process of a cluster: configuration and model in, the dataflow until it is stopped."""
+"""A worker process of the distributed engine: configuration and model in, the dataflow until it is stopped."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 
 def check_sharding(config: Config, where: str) -> tuple[ShardingConfig, Model]:
-    """Everything that can be known before the start; InputError says what is wrong."""
+    """Check all that can be known before the start; InputError says what is wrong."""
     sharding = config.sharding
     if sharding is None:
         raise InputError(f"{where}: no [sharding]: say at least input = and events = or verdicts =")
@@ -99,6 +99,9 @@ def run_worker(
     sharding, model = check_sharding(config, str(path))
     log = Log(config.log.format, config.log.level)
     log_compilation(log)
+    if parent is None:  # else the supervisor has warned
+        for warning in config.old_spellings:
+            log.warning(warning)
     folder = recovery_dir(config, sharding)
     try:
         refuse_used_topics(folder, sharding)

@@ -77,7 +77,7 @@ class _Row(Brief, kw_only=True):
 
 
 class Resolution(NamedTuple):
-    """What one answer settles."""
+    """The alerts and records that one answer resolves."""
 
     alerts: int
     records: int
@@ -122,7 +122,7 @@ class Triage:
         return [(row.brief(), settled) for row, settled in ranked([r for r in rows if _waits(r)], classes)]
 
     def resolves(self, ident: str, classes: int) -> Resolution:
-        """What an answer to this alert would settle; nothing if it is answered."""
+        """Return what an answer to this alert would resolve; nothing if it is answered."""
         return next((settled for brief, settled in self.backlog(classes) if brief.id == ident), Resolution(0, 0))
 
     def _decided(self, rows: list[_Row]) -> list[Brief]:

@@ -77,7 +77,7 @@ class Checkpointer:
             self._release()
 
     def request(self) -> None:
-        """Begin a checkpoint: now, rather than when it is time."""
+        """Begin a checkpoint now, before its time."""
         self.requested, self._began = True, time.monotonic()
         for number, queue in enumerate(self._inbox.queues):
             if self.states[number] is not None:

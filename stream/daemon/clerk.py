@@ -1,4 +1,4 @@
-"""Writes to the store what is not urgent, in a thread of its own: a store that another process holds delays nothing."""
+"""The background writer: writes that are not urgent go to the store in a thread of their own, and delay nothing."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ WAITING = 8
 
 
 class BackgroundWriter:
-    """Does jobs one after another. What fails is logged, and tried again with the next one of its kind."""
+    """A thread that does jobs one after another. What fails is logged, and tried again with the next of its kind."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
         self._jobs: queue.Queue[Callable[[], None] | None] = queue.Queue(WAITING)
-        self._thread = threading.Thread(target=self._work, name="background_writer", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="background-writer", daemon=True)
         self._thread.start()
 
     def do(self, job: Callable[[], None]) -> bool:
-        """Have a job done soon; False if too many wait."""
+        """Queue a job; return False if too many wait."""
         try:
             self._jobs.put_nowait(job)
         except queue.Full:
@@ -38,6 +38,6 @@ class BackgroundWriter:
                 self._log.error("the store could not be written", why=str(error))
 
     def close(self, seconds: float) -> None:
-        """Do what waits, then end."""
+        """Finish the jobs that wait, then end."""
         self._jobs.put(None)
         self._thread.join(seconds)

@@ -1,10 +1,10 @@
-"""What does not work, in the log: once when it begins and once when it works again; what was passed over, at first.
+"""The log of troubles: one line when something stops working and one when it works again; first unreadable lines.
 
 >>> import io, json
 >>> out = io.StringIO()
->>> complaints = TroubleLog(Log("json", "info", out))
+>>> trouble_log = TroubleLog(Log("json", "info", out))
 >>> for why in ("no such interface", "no such interface", ""):
-...     complaints.troubles({"source eth0": why})
+...     trouble_log.troubles({"source eth0": why})
 >>> [json.loads(line)["message"] for line in out.getvalue().splitlines()]
 ['source eth0 does not work', 'source eth0 works again']
 """
@@ -25,7 +25,7 @@ _DROPPED_LABELS = {
 
 
 class TroubleLog:
-    """Remembers what was logged, so that nothing is logged twice."""
+    """A memory of what was logged, so that nothing is logged twice."""
 
     def __init__(self, log: Log) -> None:
         self.log = log

@@ -47,7 +47,7 @@ class SourceConfig(_Section, frozen=True, kw_only=True, rename={"schema_": "sche
     schema_: str = ""  # of records: "kdd", or a TOML file; default: the model's
     max_flows: int = 131_072
     max_writers: int = 64  # of a socket
-    partitions: int = 1  # of kind bus: lanes that are shipped to
+    partitions: int = 1  # of kind bus: how many are shipped to
     pace: float = 0.0  # of files: as fast as it happened, times this; 0: as fast as it can be read
 
 
@@ -104,7 +104,7 @@ class AlertConfig(_Section, frozen=True, kw_only=True):
     )
     max_per_hour: int = 60  # opened; what is beyond is counted and summed up in one alert
     max_open: int = 4096
-    reminder_interval: float = 60.0  # told again at most this often, and whenever its records doubled
+    reminder_interval: float = 60.0  # an open alert is reported again at most this often, and when its records double
     min_severity: Literal["low", "medium", "high", "critical"] = "low"
     min_records: int = 1  # before it is told
 
@@ -173,15 +173,15 @@ class DaemonConfig(_Section, frozen=True, kw_only=True):
     state_dir: str = ""  # default: systemd's STATE_DIRECTORY, else the user's state folder
     user: str = ""  # to become after interfaces are open, if started as root
     checkpoint_seconds: float = 60.0
-    shutdown_timeout: float = 20.0  # drain and write the last checkpoint within it
+    shutdown_timeout: float = 20.0  # seconds to drain and to write the last checkpoint
     queue_records: int = 16_384
-    max_queue_age: float = 0.5  # what has waited longer is shed, from a source that sheds
+    max_queue_age: float = 0.5  # seconds; sources that cannot wait drop records that have waited longer
 
 
 class ShardingConfig(_Section, frozen=True, kw_only=True):
-    """The distributed engine: lanes of a bus in, verdicts, events and campaigns out; an empty URL: not written.
+    """The distributed engine: a bus's partitions in; verdicts, events and campaigns out. An empty URL is not written.
 
-    `partitions` is also the number of lanes of each of them but campaigns, which has one. It cannot change later.
+    Each topic has as many `partitions`, except campaigns, which has one. The number cannot change later.
     """
 
     input: str
@@ -191,7 +191,7 @@ class ShardingConfig(_Section, frozen=True, kw_only=True):
     partitions: int = 1
     recovery: str = ""  # a folder; default: `cluster` in the daemon's state folder
     epoch_seconds: float = 10.0  # state is kept this often; what came since is read again after a crash
-    batch_messages: int = 16  # taken at once from a lane
+    batch_messages: int = 16  # taken at once from a partition
     campaign_gap_seconds: float = 3600.0  # of traffic time between clusters of the same known attack
     max_campaign_clusters: int = 4096
     max_restarts: int = 20  # in an hour, before it gives up
@@ -199,7 +199,7 @@ class ShardingConfig(_Section, frozen=True, kw_only=True):
 
 
 class ShipConfig(_Section, frozen=True, kw_only=True):
-    """Records that are read also go to lanes of a bus; verdicts (those of `[verdicts] which`) to a topic."""
+    """Records that are read also go to partitions of a bus; verdicts (those of `[verdicts] which`) to a topic."""
 
     url: str = ""  # empty: records are not shipped
     verdicts_url: str = ""  # empty: verdicts are not
@@ -237,12 +237,40 @@ class Config(
     log: LogConfig = LogConfig()
     ship: ShipConfig = ShipConfig()
     sharding: ShardingConfig | None = None
+    old_spellings: tuple[str, ...] = ()  # no section: a warning for each name of an earlier release in the file
+
+
+_OLD_SPELLINGS = (
+    ("", "cluster", "sharding"),
+    ("alerts", "update_seconds", "reminder_interval"),
+    ("daemon", "queue_seconds", "max_queue_age"),
+    ("daemon", "stop_seconds", "shutdown_timeout"),
+)
+"""Section, old name, new name. The old names of 0.1 are read until 0.2."""
+
+
+def _respell(raw: dict[str, Any], where: str) -> list[str]:
+    """Give sections and options their new names; return a warning for each that had its old one."""
+    if "old_spellings" in raw:
+        raise InputError(f"{where}: Object contains unknown field `old_spellings`")
+    warnings = []
+    for section, old, new in _OLD_SPELLINGS:
+        inside = raw.get(section) if section else raw
+        if not isinstance(inside, dict) or old not in inside:
+            continue
+        before, now = (f"[{section}] {old}", f"[{section}] {new}") if section else (f"[{old}]", f"[{new}]")
+        if new in inside:
+            raise InputError(f"{where}: {before} is the old name of {now}: give {now} alone")
+        inside[new] = inside.pop(old)
+        warnings.append(f"{before} is now {now}: rename it, the next release will refuse the old name")
+    return warnings
 
 
 def parse_config(text: str, where: str = "configuration") -> Config:
     """A configuration from TOML."""
     try:
         raw: dict[str, Any] = tomllib.loads(text)
+        raw["old_spellings"] = _respell(raw, where)
         return named(msgspec.convert(raw, Config), where)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise InputError(f"{where}: {error}") from None

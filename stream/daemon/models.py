@@ -27,7 +27,7 @@ class Kept:
 
 
 class ModelArchive:
-    """The model files of one state folder."""
+    """The archive of models in one state folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -34,7 +34,7 @@ SLICE_RECORDS = 2048
 
 @dataclass(eq=False)
 class SourceQueue:
-    """One source, its thread and its queue."""
+    """The queue of one source, and the thread that reads it."""
 
     source: Source
     arrivals: deque[Arrival] = field(default_factory=deque)
@@ -139,7 +139,7 @@ class Inbox:
             self._changed.notify_all()
 
     def pause(self, number: int) -> None:
-        """Take nothing more of a source until `release`."""
+        """Take nothing more from a source until `resume`."""
         self.queues[number].paused = True
 
     def resume(self) -> None:
@@ -157,7 +157,7 @@ class Inbox:
             return queue.records, 0.0 if first is None else max(time.monotonic() - first, 0.0)
 
     def request_stop(self) -> None:
-        """Let every source give what it has read and end."""
+        """Ask every source to give what it has read and to end."""
         for queue in self.queues:
             queue.source.stop()
         self.wake()

@@ -33,7 +33,7 @@ class Reloader:
         self._requested.set()
 
     def request_and_wait(self, seconds: float) -> tuple[bool, str]:
-        """Reload, and say what came of it."""
+        """Reload, and return what came of it."""
         with self._changed:
             self._result = None
             self._requested.set()

@@ -104,6 +104,7 @@ class Daemon:
     def _open(self) -> None:
         self.trouble_log = TroubleLog(self.log)
         log_compilation(self.log)
+        self.log_old_spellings(self.config)
         model = build.check_config(self.config)
         self._lock_folder()
         self.store = self._open_store()
@@ -461,11 +462,17 @@ class Daemon:
         )
         return cut, self.outputs.mark() + ([] if self.shipping is None else [(SHIP, self.shipping.mark())])
 
+    def log_old_spellings(self, config: Config) -> None:
+        """Warn of options that the configuration spells as an earlier release did."""
+        for warning in config.old_spellings:
+            self.log.warning(warning)
+
     def take_over(self, config: Config, model: Model) -> None:
         """Go on with another configuration, which was checked, and its model."""
         self.config = config
         self.detector.configure(config)
         self.log.form, self.log.level = config.log.format, config.log.level
+        self.log_old_spellings(config)
         self.control.token = build.read_token(config)
         if model.fingerprint != self._configured:
             self._configured = model.fingerprint

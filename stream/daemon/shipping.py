@@ -3,7 +3,7 @@
 A thread packs, a runner of sinks delivers: queue, then a spool on disk while the bus is away, in order. Detection waits
 for neither. What was handed over before a checkpoint is sent or in the spool when the checkpoint is written.
 
-A record's partition is its key modulo the number of partitions, so one sensor's records of one key stay in order.
+A record's partition is its key modulo their number, so one sensor's records of one key stay in order.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Shipment(msgspec.Struct, frozen=True):
 
 
 class ShipSink:
-    """Shipments to partitions; one acknowledged late may come twice, which receivers tell by its numbers."""
+    """Shipments to partitions; one acknowledged late may come twice, which receivers recognise by its numbers."""
 
     cuts_back = False
     batch_events = SEND_MESSAGES

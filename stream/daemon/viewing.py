@@ -35,7 +35,7 @@ _SKIPPED = frozenset((*DECODE_REASONS, *INPUT_REASONS)) - {"other"}
 
 
 class ConsoleFeed:
-    """Fills the view of one daemon. `observe`, `tell` and `progress` are for the detector's thread."""
+    """The feed of one daemon's console. `observe`, `report` and `progress` are for the detector's thread."""
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon

@@ -29,7 +29,7 @@ _LATER = ("safetensors.numpy", "netclust.snapshot", "netclust.models.shipped", "
 
 
 def log_compilation(log: Log) -> None:
-    """A first start is silent for up to a minute: say why, before any kernel is used."""
+    """Log that kernels will be compiled, before any is used: a first start is silent for up to a minute."""
     from netclust.kernels.cache_folder import is_warm
     from netclust.kernels.jit import CACHE_FOLDER
 

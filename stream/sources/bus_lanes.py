@@ -1,4 +1,4 @@
-"""Partitions of a bus that are read for as long as it takes: one that goes away is waited for, and read on where it was.
+"""Partitions of a bus that are followed: if the bus goes away, reading waits and continues where it stopped.
 
 >>> from netclust.stream.bus.factory import Outgoing, open_writer
 >>> partition = FollowedPartition("memory://followed/lines", 0, Patience(Counter()))
@@ -55,7 +55,7 @@ class Patience:
 
 
 class FollowedPartition:
-    """One partition, with the position behind what was taken; None: nothing was."""
+    """One partition that is followed, with the position behind what was taken; None: nothing was."""
 
     def __init__(self, url: str, partition: int, patience: Patience) -> None:
         self._reader = open_reader(url, partition)

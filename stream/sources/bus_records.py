@@ -41,9 +41,9 @@ __all__ = ["MAX_PARTITIONS", "BusSource"]
 
 MAX_PARTITIONS = 64
 MAX_MESSAGES = 16
-"""Taken of a partition at once; each may have thousands of records."""
+"""Messages taken from a partition at once; each may have thousands of records."""
 MAX_STREAMS = 1024
-"""Streams of sensors whose last numbers are known, a partition; the one that was silent for longest is forgotten."""
+"""Streams of sensors per partition whose last numbers are known; the one that was silent for longest is forgotten."""
 
 
 _Seq = Annotated[int, msgspec.Meta(ge=0, lt=MAX_SEQ)]
@@ -51,14 +51,14 @@ _Time = Annotated[int, msgspec.Meta(ge=-1, le=(1 << 63) - 1)]
 
 
 class _Position(msgspec.Struct):
-    """What a state keeps of a partition: its position, and the last numbers of [sensor, stream, source]."""
+    """A partition in the state: its position, and the last numbers of [sensor, stream, source]."""
 
     position: str | None
     seen: list[tuple[str, str, str, int]]
 
 
 class BusSource:
-    """All partitions of a topic, in turn. Its numbers are its own: it gives records in the order in which it reads them."""
+    """All partitions of a topic, in turn. It numbers records itself, in the order in which it reads them."""
 
     replayable = True
     sheds = False
@@ -103,8 +103,9 @@ class BusSource:
             raise ModelError(f"source {self.name}: the state says what is never written") from None
         if len(partitions) > len(self._partitions):
             raise InputError(
-                f"source {self.name}: partitions = {len(self._partitions)}, and it has read {len(partitions)} so far: what comes "
-                f"in the others would be lost; say {len(partitions)}, or begin anew with another daemon.state_dir"
+                f"source {self.name}: partitions = {len(self._partitions)}, and it has read {len(partitions)} so far: "
+                f"what comes in the others would be lost; say {len(partitions)}, "
+                "or begin anew with another daemon.state_dir"
             )
         for number, partition in enumerate(partitions):
             self._partitions[number].begin(partition.position)

@@ -153,7 +153,7 @@ class FileFeed:
         return data
 
     def _restart(self, file: _OpenFile) -> None:
-        """The file was emptied under our eyes: what we have not read is in the copy, if one was made."""
+        """Restart a file that was emptied under our eyes; what was not read is in the copy, if one was made."""
         self.counters["truncated"] += 1
         found = self._elsewhere(*file.read_so_far(self._head), besides=file)
         if found is not None:

@@ -94,6 +94,8 @@ def test_what_is_commented_out_loads_too(tmp_path: Path) -> None:
 def test_no_option_is_missing_from_the_example() -> None:
     text = EXAMPLE.read_text()
     for section in msgspec.structs.fields(Config):
+        if section.name == "old_spellings":  # no section: what the file was warned of
+            continue
         inner = section.type
         if not (isinstance(inner, type) and issubclass(inner, msgspec.Struct)):
             inner = inner.__args__[0]

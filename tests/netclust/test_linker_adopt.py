@@ -118,3 +118,16 @@ def test_steering_makes_the_answered_verdict_safer_and_stays_within_reach() -> N
     assert factor.max() <= np.exp(REACH) + 1e-9
     assert factor.min() >= np.exp(-REACH) - 1e-9
     assert np.array_equal(model.averaged[features:], trained().averaged[features:])
+
+
+def test_old_names_of_methods_warn_and_do_the_same() -> None:
+    batch = today()[:200]
+    one, other = Linker(trained()), Linker(trained())
+    one.process(batch)
+    other.process(batch)
+    with pytest.warns(DeprecationWarning, match="score_only"):
+        old = getattr(one, "judge")(batch)  # noqa: B009
+    assert old.score.tobytes() == other.score_only(batch).score.tobytes()
+    with pytest.warns(DeprecationWarning, match="with_model"):
+        moved = getattr(one, "adopt")(trained())  # noqa: B009
+    assert moved.tick == other.with_model(trained()).tick

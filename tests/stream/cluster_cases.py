@@ -1,4 +1,4 @@
-"""Records of a simulated office cut into partitions, what shards in one process say of them, and clusters in processes."""
+"""Records of a simulated office cut into partitions, what shards say of them in one process and in several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every bus keeps the same promises: order within partitions, reading on from a position, nothing doubled, coming back."""
+"""Every bus keeps the same promises: order in partitions, reading on from a position, nothing doubled, coming back."""
 
 from __future__ import annotations
 

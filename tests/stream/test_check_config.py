@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from netclust.cli.run import check
 from netclust.errors import InputError
 from netclust.stream.daemon.build import check_config, model_name
 from netclust.stream.daemon.config import parse_config
 
+RENAMED = [
+    ("alerts", "update_seconds", "reminder_interval", 7.0),
+    ("daemon", "queue_seconds", "max_queue_age", 0.25),
+    ("daemon", "stop_seconds", "shutdown_timeout", 9.0),
+]
 RECORDS = '[[source]]\nkind = "records"\npath = "-"\n'
 
 
@@ -44,6 +51,40 @@ def test_a_mistake_is_found_before_the_start(text: str, why: str) -> None:
         return
     with pytest.raises(InputError, match=why):
         check_config(parse_config(text))
+
+
+@pytest.mark.parametrize(("section", "old", "new", "value"), RENAMED)
+def test_old_spellings_are_read_with_a_warning(section: str, old: str, new: str, value: float) -> None:
+    before, after = (parse_config(f"{RECORDS}[{section}]\n{name} = {value}\n") for name in (old, new))
+    assert getattr(getattr(before, section), new) == value
+    assert before.old_spellings == (
+        f"[{section}] {old} is now [{section}] {new}: rename it, the next release will refuse the old name",
+    )
+    assert after.old_spellings == ()
+    assert msgspec.structs.replace(before, old_spellings=()) == after
+    with pytest.raises(InputError, match=f"test: .{section}. {old} is the old name"):
+        parse_config(f"{RECORDS}[{section}]\n{old} = 1\n{new} = 1\n", "test")
+
+
+def test_the_old_name_of_sharding_is_read_with_a_warning() -> None:
+    before, after = (parse_config(f"[{name}]\ninput = 'memory://a/b'\n") for name in ("cluster", "sharding"))
+    assert before.sharding == after.sharding is not None
+    assert "[sharding]: rename it" in before.old_spellings[0]
+
+
+def test_a_file_cannot_bring_warnings_of_its_own() -> None:
+    with pytest.raises(InputError, match="unknown field"):
+        parse_config(f"old_spellings = ['x']\n{RECORDS}")
+
+
+def test_check_config_names_old_spellings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "netclust.toml"
+    section, old, new, value = RENAMED[1]
+    path.write_text(f"{RECORDS}[{section}]\n{old} = {value}\n")
+    check(path)
+    out, err = capsys.readouterr()
+    assert f"{path}: good" in out
+    assert f"{path}: [{section}] {old} is now [{section}] {new}" in err
 
 
 def test_a_token_that_can_be_guessed_is_refused(tmp_path: Path) -> None:
