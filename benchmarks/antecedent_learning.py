@@ -17,7 +17,7 @@ from common import best_of, save, timed
 
 from netclust.hashed_pairs import HashedPairs
 from netclust.learners import AntecedentProblem, ForestProblem, LatentSvm, Lsp, Lspa, OneSlack
-from netclust.learners.pair_classifier import PairClassifier, strongest_slots
+from netclust.learners.pair_classifier import SparsePairClassifier, strongest_slots
 
 MENTIONS, CANDIDATES, FEATURES, SLOTS = 290, 75, 60, 1 << 20
 MANY_SLOTS, FEW_DOCUMENTS = 1 << 24, 10
@@ -104,7 +104,7 @@ def planes(examples: list[Any], count: int) -> dict[str, Any]:
 def feature_choice(examples: list[Any], arcs: int) -> dict[str, Any]:
     """Five passes of the pair classifier, and the 10,000 strongest slots."""
     fits: list[Any] = []
-    seconds = timed(lambda: fits.append(PairClassifier(C=0.01, tolerance=0).fit(examples)))
+    seconds = timed(lambda: fits.append(SparsePairClassifier(C=0.01, tolerance=0).fit(examples)))
     choose = timed(lambda: strongest_slots(fits[0].w, 10_000))
     return {"pairs": arcs, "seconds": seconds, "pairs_per_s": round(5 * arcs / seconds), "choose_seconds": choose}
 
@@ -124,7 +124,7 @@ def main() -> None:
     examples = [document(rng) for _ in range(chosen.documents)]
     arcs, many = count_arcs(examples), [document(rng, MANY_SLOTS) for _ in range(FEW_DOCUMENTS)]
     # compiled before anything is timed
-    PairClassifier(epochs=1).fit(examples[:1])
+    SparsePairClassifier(epochs=1).fit(examples[:1])
     body = {
         "documents": chosen.documents,
         "mentions": MENTIONS,

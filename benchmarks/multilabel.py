@@ -21,7 +21,7 @@ from common import RESULTS, data_folder, save
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from netclust.datasets.label_sets import LabelTable, read_labels
+from netclust.datasets.label_sets import LabelSetTable, read_labels
 from netclust.label_metrics import default_labels, measure_labels
 from netclust.models.looks import record_test_use
 from netclust.models.multilabel_task import TASK, LabelSettings, decided
@@ -45,7 +45,7 @@ def one_vs_rest(X: Any, Y: Any, C: float, test: Any) -> Any:
     return found
 
 
-def rival(train: LabelTable, test: LabelTable) -> tuple[Any, dict[str, Any]]:
+def rival(train: LabelSetTable, test: LabelSetTable) -> tuple[Any, dict[str, Any]]:
     encoder = TASK.fit(train, LabelSettings())
     X, Y = encoder.rows(train.X), train.Y
     start = time.perf_counter()
@@ -62,7 +62,7 @@ def rival(train: LabelTable, test: LabelTable) -> tuple[Any, dict[str, Any]]:
 
 
 def ours(
-    train: LabelTable, test: LabelTable, edges: bool, before: dict[str, Any] | None = None
+    train: LabelSetTable, test: LabelSetTable, edges: bool, before: dict[str, Any] | None = None
 ) -> tuple[Any, dict[str, Any]]:
     """`before`: what was found last time, whose choice of C is kept."""
     settings = LabelSettings(edges=edges)

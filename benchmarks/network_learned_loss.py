@@ -26,7 +26,7 @@ from netclust.learners import learned_loss
 from netclust.linker import LinkerConfig
 from netclust.metrics import auc, detection_at
 from netclust.models.evaluation import evaluate_network
-from netclust.models.folds import Fold, make_folds
+from netclust.models.folds import StreamFold, make_folds
 from netclust.models.network import fit_network
 from netclust.models.network_loss import Measure, collect_blocks, fit_prices
 from netclust.models.paired_tests import compare
@@ -114,7 +114,7 @@ def averaged(tables: list[dict[Setting, Numbers]]) -> dict[Setting, Numbers]:
     return {s: {k: float(np.mean([t[s][k] for t in tables])) for k in tables[0][s]} for s in tables[0]}
 
 
-def run_pair(table: Table, fold: Fold, part: int) -> dict[str, Any]:
+def run_pair(table: Table, fold: StreamFold, part: int) -> dict[str, Any]:
     """One training stream: settings chosen inside it, then measured on the fold's validation stream."""
     rows = fold.train[part::PARTS]
     train = table[rows]
@@ -135,7 +135,7 @@ def run_pair(table: Table, fold: Fold, part: int) -> dict[str, Any]:
     return {"methods": methods, "at_equal_C": at_equal_C}
 
 
-def regressions(table: Table, fold: Fold) -> list[dict[str, Any]]:
+def regressions(table: Table, fold: StreamFold) -> list[dict[str, Any]]:
     """How well prices tell the measure: on the blocks they are fitted to, and on those of other records."""
     found = []
     for c in C:

@@ -23,7 +23,7 @@ from netclust.models.parsing.lexicon import Lexicon
 from netclust.models.parsing.problem import GrammarProblem, Sentence, generative_weights
 from netclust.models.structured_task import choose_cost, learn
 from netclust.structures.binarisation import CHAIN, Binarisation
-from netclust.structures.charts import Scores, best_derivation, derivation_score, inside_outside
+from netclust.structures.charts import ChartScores, best_derivation, derivation_score, inside_outside
 from netclust.structures.grammar import Grammar
 from netclust.structures.syntax import words_of
 
@@ -90,7 +90,7 @@ def summary(runs: list[dict[str, Any]], pairs: list[tuple[str, str]]) -> dict[st
     return {"models": table, "f1_gains_by_seed": gains}
 
 
-def plain_cky(grammar: Grammar, scores: Scores) -> float:
+def plain_cky(grammar: Grammar, scores: ChartScores) -> float:
     """CKY with dicts, as one writes it: rules by their two parts."""
     rules: dict[tuple[int, int], list[tuple[int, float]]] = {}
     for (b, c, a), weight in zip(grammar.rules.tolist(), scores.rule.tolist(), strict=True):
@@ -114,7 +114,7 @@ def plain_cky(grammar: Grammar, scores: Scores) -> float:
     return max((v + roots[a] for a, v in chart[0, n].items()), default=-np.inf)
 
 
-def speed(name: str, grammar: Grammar, scores: Scores) -> dict[str, Any]:
+def speed(name: str, grammar: Grammar, scores: ChartScores) -> dict[str, Any]:
     found = best_derivation(grammar, scores)
     if found is None or abs(derivation_score(grammar, scores, found) - plain_cky(grammar, scores)) > 1e-9:
         raise SystemExit("the kernel and plain Python disagree")
@@ -143,10 +143,10 @@ def dense_speed(words: int) -> dict[str, Any]:
     rules = np.stack(np.unravel_index(chosen, (40, 40, 40)), axis=1).astype(np.int64)
     every = np.arange(40)
     grammar = Grammar(tuple(f"X{k:02}" for k in range(40)), rules, every, every)
-    return speed("drawn, dense", grammar, Scores(rng.normal(size=(words, 40)), rng.normal(size=2000)))
+    return speed("drawn, dense", grammar, ChartScores(rng.normal(size=(words, 40)), rng.normal(size=2000)))
 
 
-def scores_of(grammar: Grammar, lexicon: Lexicon, w: Any, words: tuple[str, ...]) -> Scores:
+def scores_of(grammar: Grammar, lexicon: Lexicon, w: Any, words: tuple[str, ...]) -> ChartScores:
     n = len(words)
     x = Sentence(words, lexicon.log_likelihoods(words), np.zeros((n, n + 1, 0), np.int32))
     return GrammarProblem(grammar).scores(x, w)

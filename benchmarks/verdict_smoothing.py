@@ -25,7 +25,7 @@ from netclust.models.folds import make_folds
 from netclust.models.judged_days import DayPlan, judge_day, judged_days
 from netclust.models.network import fit_network
 from netclust.models.params import load_params
-from netclust.models.verdict_smoothing import Smoother, compare, learn_smoothing
+from netclust.models.verdict_smoothing import VerdictSmoother, compare, learn_smoothing
 from netclust.schema import load_schema
 from netclust.stream.capture_reader import open_records
 from netclust.table import concat_tables
@@ -95,7 +95,7 @@ def nsl_kdd(count: int) -> None:
     common.save("verdict_smoothing_nsl_kdd", {"total": total, "folds": rows, "learned": learned})
 
 
-def weight_names(smoother: Smoother) -> list[str]:
+def weight_names(smoother: VerdictSmoother) -> list[str]:
     return TASK.weight_names(smoother.encoder, smoother.settings)
 
 

@@ -28,13 +28,13 @@ from typing import Any
 
 import numpy as np
 
-from netclust.datasets.documents import LIMITS, Limits
+from netclust.datasets.documents import LIMITS, DocumentLimits
 from netclust.datasets.number_rows import NumberRows, finite_number
 from netclust.errors import InputError
 from netclust.optional import require_optional
 from netclust.text import sanitize
 
-__all__ = ["MAX_COLUMNS", "Arff", "Attribute", "parse_arff"]
+__all__ = ["MAX_COLUMNS", "Arff", "ArffAttribute", "parse_arff"]
 
 MAX_COLUMNS = 1_000_000
 
@@ -49,7 +49,7 @@ _PAIRS = re.compile(rf"\s*(\d+)\s+({_QUOTED}|[^,'\"\s]+)\s*(,|$)")
 
 
 @dataclass(frozen=True)
-class Attribute:
+class ArffAttribute:
     """A declared attribute: numeric where it has no values."""
 
     name: str
@@ -91,12 +91,12 @@ class Arff:
     """A file's content; X is dense [n, columns] or CSR, as its rows are."""
 
     relation: str
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[ArffAttribute, ...]
     names: tuple[str, ...]
     X: Any
 
 
-def parse_arff(path: str | Path, text: str, limits: Limits = LIMITS) -> Arff:
+def parse_arff(path: str | Path, text: str, limits: DocumentLimits = LIMITS) -> Arff:
     """What a file says; `path` is for messages."""
     lines = enumerate(text.splitlines(), 1)
     relation, attributes = _header(path, lines)
@@ -108,9 +108,9 @@ def parse_arff(path: str | Path, text: str, limits: Limits = LIMITS) -> Arff:
     return Arff(relation, tuple(attributes), names, X)
 
 
-def _header(path: str | Path, lines: Iterator[tuple[int, str]]) -> tuple[str, list[Attribute]]:
+def _header(path: str | Path, lines: Iterator[tuple[int, str]]) -> tuple[str, list[ArffAttribute]]:
     relation, columns = "", 0
-    attributes: list[Attribute] = []
+    attributes: list[ArffAttribute] = []
     seen: set[str] = set()
     for number, line in lines:
         body = line.strip()
@@ -138,7 +138,7 @@ def _header(path: str | Path, lines: Iterator[tuple[int, str]]) -> tuple[str, li
     raise InputError(f"{path}: no @data: it is no whole ARFF file")
 
 
-def _attribute(body: str, where: str) -> Attribute:
+def _attribute(body: str, where: str) -> ArffAttribute:
     found = _DECLARED.match(body)
     if not found:
         raise InputError(f"{where}: expected @attribute NAME TYPE, found {sanitize(body[:60])!r}")
@@ -148,14 +148,14 @@ def _attribute(body: str, where: str) -> Attribute:
         values = None if inside is None else _split(inside)
         if not values or len(set(values)) < len(values) or "" in values:
             raise InputError(f"{where}: the values of {sanitize(name)!r} are no {{one,other,...}}, each there once")
-        return Attribute(name, tuple(values))
+        return ArffAttribute(name, tuple(values))
     word = kind.split(None, 1)[0].lower() if kind else ""
     if word not in _NUMERIC:
         raise InputError(
             f"{where}: attribute {sanitize(name)!r} is {sanitize(word[:20]) or 'of no type'}: only numeric and "
             "nominal ({a,b}) ones can be used, take it out or make numbers of it"
         )
-    return Attribute(name)
+    return ArffAttribute(name)
 
 
 def _unquoted(text: str) -> str:
@@ -181,7 +181,7 @@ def _split(text: str) -> list[str] | None:
 class _Rows:
     """The rows of a file: the first one says whether they are dense or sparse."""
 
-    def __init__(self, path: str | Path, attributes: list[Attribute], limits: Limits) -> None:
+    def __init__(self, path: str | Path, attributes: list[ArffAttribute], limits: DocumentLimits) -> None:
         self._path = path
         self._attributes = attributes
         self._limits = limits
@@ -217,7 +217,7 @@ class _Rows:
             cells[at] = str(self._code(attribute, cells[at], where))
         self._numbers.add(cells, line)
 
-    def _code(self, attribute: Attribute, value: str, where: str) -> float:
+    def _code(self, attribute: ArffAttribute, value: str, where: str) -> float:
         codes = attribute.codes or {}
         if value not in codes:
             among = ", ".join(map(sanitize, list(codes)[:5]))
@@ -305,14 +305,14 @@ class _Rows:
         X.sort_indices()
         return X
 
-    def _is_kept(self, attribute: Attribute) -> bool:
+    def _is_kept(self, attribute: ArffAttribute) -> bool:
         """Whether its parsed column is what it becomes: what a sparse row leaves out counts for 0."""
         if attribute.values is None:
             return True
         truth = attribute.truth
         return truth is not None and not (self._sparse and truth[attribute.values[0]])
 
-    def _expanded(self, column: Any, attribute: Attribute) -> Any:
+    def _expanded(self, column: Any, attribute: ArffAttribute) -> Any:
         """The columns of a nominal attribute, from its codes."""
         values, codes = attribute.values or (), attribute.codes or {}
         if self._sparse:

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.datasets.item_sets import LIMITS, ItemTable, Limits, read_items, sets_of
+from netclust.datasets.item_sets import LIMITS, DocumentLimits, ItemTable, read_items, sets_of
 from netclust.errors import InputError
 from netclust.text import sanitize
 
@@ -47,7 +47,7 @@ class CandidatePairs:
 
 
 def read_candidate_pairs(
-    path: str | Path, *, fields: Sequence[str] | None = None, limits: Limits = LIMITS
+    path: str | Path, *, fields: Sequence[str] | None = None, limits: DocumentLimits = LIMITS
 ) -> tuple[list[CandidatePairs], tuple[str, ...]]:
     """The problems of a file in order of first appearance, and the features' names: all other columns by default."""
     if Path(path).is_dir():

@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 from netclust.datasets import capture_floods as floods
 from netclust.datasets import capture_intrusions as intrusions
-from netclust.datasets.capture_campaigns import Campaign
-from netclust.datasets.capture_plan import Plan
+from netclust.datasets.capture_campaigns import AttackCampaign
+from netclust.datasets.capture_plan import ConnectionPlan
 
-ATTACKS: dict[str, Callable[[Plan, Campaign], None]] = {
+ATTACKS: dict[str, Callable[[ConnectionPlan, AttackCampaign], None]] = {
     "syn_flood": floods.syn_flood,
     "port_scan": floods.port_scan,
     "arp_scan": floods.arp_scan,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netclust.datasets.capture_plan import Plan
+from netclust.datasets.capture_plan import ConnectionPlan
 from netclust.datasets.capture_world import BUILD, FILES, MAIL, Floats
 
 OPEN_PORTS = {MAIL: (25, 80, 110, 143, 443), FILES: (21, 22, 445, 8443), BUILD: (22, 80, 8080)}
@@ -19,14 +19,14 @@ OPEN_PORTS = {MAIL: (25, 80, 110, 143, 443), FILES: (21, 22, 445, 8443), BUILD: 
 
 
 @dataclass(frozen=True, slots=True)
-class Campaign:
+class AttackCampaign:
     """One attack: when it starts, in seconds since the capture does."""
 
     name: str
     start: float
 
 
-def campaigns(chosen: tuple[str, ...], seconds: float, per_hour: float, seed: int, epoch: int) -> list[Campaign]:
+def campaigns(chosen: tuple[str, ...], seconds: float, per_hour: float, seed: int, epoch: int) -> list[AttackCampaign]:
     """When which attack starts: every type chosen at least once, the others at random, at any hour."""
     if not chosen:
         return []
@@ -36,7 +36,7 @@ def campaigns(chosen: tuple[str, ...], seconds: float, per_hour: float, seed: in
     # The last part of the capture is left for what has begun.
     starts = rng.uniform(0.02, 0.9, len(names)) * seconds
     return sorted(
-        (Campaign(name, float(start)) for name, start in zip(names, starts, strict=True)), key=lambda c: c.start
+        (AttackCampaign(name, float(start)) for name, start in zip(names, starts, strict=True)), key=lambda c: c.start
     )
 
 
@@ -45,14 +45,14 @@ def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
-def pace(plan: Plan, start: float, n: int, per_second: float) -> Floats:
+def pace(plan: ConnectionPlan, start: float, n: int, per_second: float) -> Floats:
     """Times of `n` events at about this rate: evenly, or in bursts, as tools differ."""
     rng = plan.rng
     shape = float(rng.choice([0.3, 1.0, 12.0]))
     return start + np.cumsum(rng.gamma(shape, 1.0 / (shape * per_second), n))
 
 
-def attacker(plan: Plan, inside: float) -> int:
+def attacker(plan: ConnectionPlan, inside: float) -> int:
     """An infected inside host, with this probability, or some outside host."""
     rng, world = plan.rng, plan.world
     if rng.random() < inside:
@@ -62,6 +62,6 @@ def attacker(plan: Plan, inside: float) -> int:
     return int(world.strangers(world.anywhere(1, rng), rng)[0])
 
 
-def server(plan: Plan) -> int:
+def server(plan: ConnectionPlan) -> int:
     """One of the office's servers."""
     return int(plan.rng.choice([MAIL, FILES, BUILD]))

@@ -2,9 +2,9 @@
 
 Benign sessions and attacks speak through the same functions, so that only what is said tells them apart.
 
->>> from netclust.datasets.capture_templates import Templates
+>>> from netclust.datasets.capture_templates import TrafficTemplates
 >>> from netclust.datasets.capture_world import World
->>> plan = Plan(World(seed=1), Templates(), np.random.default_rng(1), 0.0, 900.0)
+>>> plan = ConnectionPlan(World(seed=1), TrafficTemplates(), np.random.default_rng(1), 0.0, 900.0)
 >>> talk = Talk(3)
 >>> open_tls(plan, talk, np.zeros(3, int), np.arange(3))
 >>> talk.messages()[0].tolist()
@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from netclust.datasets import capture_payloads as said
 from netclust.datasets import capture_services as service
-from netclust.datasets.capture_plan import Plan, Talk
+from netclust.datasets.capture_plan import ConnectionPlan, Talk
 from netclust.datasets.capture_services import Lines
 from netclust.datasets.capture_templates import Parts
 from netclust.datasets.capture_world import Floats, Ints
@@ -30,7 +30,7 @@ KINDS = tuple(said.HELLOS)
 AGENTS = tuple(said.AGENTS)
 
 
-def tls_kinds(plan: Plan, hosts: Ints) -> Ints:
+def tls_kinds(plan: ConnectionPlan, hosts: Ints) -> Ints:
     """Which TLS library each connection of these inside hosts uses: mostly the host's own."""
     own = np.array([KINDS.index(kind) for kind in plan.world.tls])[hosts]
     other = plan.rng.choice([KINDS.index(k) for k in ("windows", "openssl", "go")], len(hosts))
@@ -38,7 +38,9 @@ def tls_kinds(plan: Plan, hosts: Ints) -> Ints:
     return np.where((plan.rng.random(len(hosts)) < 0.15) & ~small, other, own)
 
 
-def open_tls(plan: Plan, talk: Talk, kinds: Ints, sites: Ints, *, inside: bool = False, when: ArrayLike = True) -> None:
+def open_tls(
+    plan: ConnectionPlan, talk: Talk, kinds: Ints, sites: Ints, *, inside: bool = False, when: ArrayLike = True
+) -> None:
     """A TLS handshake with the servers of these numbers (or, inside, with the office's own)."""
 
     def hello(kind: int, site: int) -> Parts:
@@ -64,7 +66,7 @@ def open_tls(plan: Plan, talk: Talk, kinds: Ints, sites: Ints, *, inside: bool =
 
 
 def speak(
-    plan: Plan, talk: Talk, name: str, lines: Callable[..., Lines], *columns: ArrayLike, wait: float = 0.02,
+    plan: ConnectionPlan, talk: Talk, name: str, lines: Callable[..., Lines], *columns: ArrayLike, wait: float = 0.02,
     thinking: float = 0.0, when: ArrayLike = True,
 ) -> None:  # fmt: skip
     """A dialogue of lines that depends on small numbers; the client thinks that long, on average, before it speaks."""
@@ -82,7 +84,7 @@ def speak(
         talk.say(side, plan.templates(f"{name} {k}", one, *columns), wait=pause, when=when)
 
 
-def open_ssh(plan: Plan, talk: Talk, clients: Ints, servers: Ints) -> None:
+def open_ssh(plan: ConnectionPlan, talk: Talk, clients: Ints, servers: Ints) -> None:
     """Banners, key exchange, first encrypted packets up to where authentication begins."""
     n, rng = talk.n, plan.rng
     talk.say(0, plan.templates("ssh client", lambda k: service.ssh_banner(service.SSH_CLIENTS[k]), clients))
@@ -97,7 +99,9 @@ def open_ssh(plan: Plan, talk: Talk, clients: Ints, servers: Ints) -> None:
     talk.say(0, filler=60 + 8 * rng.integers(0, 3, n), wait=0.001)
 
 
-def try_password(plan: Plan, talk: Talk, wait: ArrayLike, accepted: ArrayLike, when: ArrayLike = True) -> None:
+def try_password(
+    plan: ConnectionPlan, talk: Talk, wait: ArrayLike, accepted: ArrayLike, when: ArrayLike = True
+) -> None:
     """One password over SSH: a refusal is slower and longer than a welcome."""
     n, rng = talk.n, plan.rng
     talk.say(1, filler=52, wait=0.003, when=when)
@@ -107,7 +111,7 @@ def try_password(plan: Plan, talk: Talk, wait: ArrayLike, accepted: ArrayLike, w
     talk.say(1, filler=52, wait=slow, when=np.logical_and(when, np.logical_not(accepted)))
 
 
-def look_up(plan: Plan, hosts: Ints, sites: Ints, start: Floats) -> None:
+def look_up(plan: ConnectionPlan, hosts: Ints, sites: Ints, start: Floats) -> None:
     """The DNS questions before a connection: address, often also of version 6, sometimes HTTPS."""
     world, rng = plan.world, plan.rng
     n = len(hosts)
@@ -124,12 +128,12 @@ def look_up(plan: Plan, hosts: Ints, sites: Ints, start: Floats) -> None:
         plan.udp("dns", hosts[some], world.router, 53, when, talk)
 
 
-def question(plan: Plan, site: int, kind: int) -> Parts:
+def question(plan: ConnectionPlan, site: int, kind: int) -> Parts:
     """What a host asks for a site."""
     return said.dns_query(plan.world.names[site], kind, edns=site % 3 == 0)
 
 
-def answer(plan: Plan, site: int, kind: int) -> Parts:
+def answer(plan: ConnectionPlan, site: int, kind: int) -> Parts:
     """What the resolver says: addresses, or that there are none of that kind."""
     world = plan.world
     end = int(world.outside[site])

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from netclust.datasets import capture_payloads as said
 from netclust.datasets import capture_services as service
-from netclust.datasets.capture_campaigns import OPEN_PORTS, Campaign, attacker, log_uniform, pace, server
+from netclust.datasets.capture_campaigns import OPEN_PORTS, AttackCampaign, attacker, log_uniform, pace, server
 from netclust.datasets.capture_devices import unreachable
-from netclust.datasets.capture_plan import Plan, Talk
+from netclust.datasets.capture_plan import ConnectionPlan, Talk
 from netclust.datasets.capture_world import Ints
 from netclust.kernels import packet_frames as frames
 from netclust.kernels import packet_writer as wire
@@ -47,7 +47,7 @@ _COMMON = (
 )
 
 
-def syn_flood(plan: Plan, c: Campaign) -> None:
+def syn_flood(plan: ConnectionPlan, c: AttackCampaign) -> None:
     """SYNs from invented sources, faster than the server forgets them; a part is answered, in vain."""
     rng, world = plan.rng, plan.world
     n = int(log_uniform(rng, 400, MAX_CONNECTIONS))
@@ -79,7 +79,7 @@ def syn_flood(plan: Plan, c: Campaign) -> None:
     )
 
 
-def _answers(plan: Plan, targets: Ints, ports: Ints, filtered: float) -> Ints:
+def _answers(plan: ConnectionPlan, targets: Ints, ports: Ints, filtered: float) -> Ints:
     """What a SYN finds there: open where the service is, else closed or silence."""
     is_open = np.zeros(len(targets), bool)
     for number, offered in OPEN_PORTS.items():
@@ -88,7 +88,7 @@ def _answers(plan: Plan, targets: Ints, ports: Ints, filtered: float) -> Ints:
     return np.where(is_open, wire.OPEN_RESET, np.where(silent, wire.UNANSWERED, wire.REFUSED))
 
 
-def port_scan(plan: Plan, c: Campaign) -> None:
+def port_scan(plan: ConnectionPlan, c: AttackCampaign) -> None:
     """SYNs to many ports of one or a few hosts, slow or fast, by raw packets or by plain connections."""
     rng, world = plan.rng, plan.world
     me = attacker(plan, 0.5)
@@ -132,7 +132,7 @@ def port_scan(plan: Plan, c: Campaign) -> None:
     )
 
 
-def _everyone(plan: Plan, share: float) -> tuple[Ints, NDArray[np.bool_]]:
+def _everyone(plan: ConnectionPlan, share: float) -> tuple[Ints, NDArray[np.bool_]]:
     """A part of the addresses of the inside network in some order, and whether somebody is there."""
     rng, world = plan.rng, plan.world
     low, size = int(world.clients.network_address), min(world.clients.num_addresses, 1024)
@@ -147,7 +147,7 @@ def _everyone(plan: Plan, share: float) -> tuple[Ints, NDArray[np.bool_]]:
     return ends, there
 
 
-def arp_scan(plan: Plan, c: Campaign) -> None:
+def arp_scan(plan: ConnectionPlan, c: AttackCampaign) -> None:
     """One inside host asks for every address of the network."""
     rng, world = plan.rng, plan.world
     me = int(rng.choice(world.inside))
@@ -159,7 +159,7 @@ def arp_scan(plan: Plan, c: Campaign) -> None:
         plan.arp(c.name, np.full(len(start), me), ends[on], start, there[on], label=c.name)
 
 
-def host_sweep(plan: Plan, c: Campaign) -> None:
+def host_sweep(plan: ConnectionPlan, c: AttackCampaign) -> None:
     """Pings to every address of the network; from outside the router answers for a few who are not there."""
     rng = plan.rng
     me = attacker(plan, 0.6)
@@ -182,7 +182,7 @@ def host_sweep(plan: Plan, c: Campaign) -> None:
     )
 
 
-def botnet_scan(plan: Plan, c: Campaign) -> None:
+def botnet_scan(plan: ConnectionPlan, c: AttackCampaign) -> None:
     """An infected device tries telnet on one outside address after the other; few answer."""
     rng, world = plan.rng, plan.world
     devices = world.role("camera", "sensor", "tv", "printer")
@@ -216,7 +216,7 @@ def botnet_scan(plan: Plan, c: Campaign) -> None:
     )
 
 
-def amplification(plan: Plan, c: Campaign) -> None:
+def amplification(plan: ConnectionPlan, c: AttackCampaign) -> None:
     """Large answers of open servers that the victim never asked for: DNS, NTP or SNMP, one way."""
     rng, world = plan.rng, plan.world
     victim = int(rng.choice(world.inside))
@@ -272,13 +272,13 @@ def amplification(plan: Plan, c: Campaign) -> None:
     )
 
 
-def _sources(plan: Plan, few: Ints) -> Ints:
+def _sources(plan: ConnectionPlan, few: Ints) -> Ints:
     """Who sent the connections that were planned last."""
     last = plan.arrays()[0]
     return last["a"][len(last) - plan.kinds[-1][0] :][few].astype(np.int64)
 
 
-def udp_flood(plan: Plan, c: Campaign) -> None:
+def udp_flood(plan: ConnectionPlan, c: AttackCampaign) -> None:
     """Datagrams of any size to one or many ports of a victim, from one host, several, or invented ones."""
     rng, world = plan.rng, plan.world
     victim = int(world.inside[server(plan)])
@@ -305,7 +305,7 @@ def udp_flood(plan: Plan, c: Campaign) -> None:
     plan.udp(c.name, sources, np.full(flows, victim), ports, start, talk, six=False, mss=1472, label=c.name)
 
 
-def syn_ack_reflection(plan: Plan, c: Campaign) -> None:
+def syn_ack_reflection(plan: ConnectionPlan, c: AttackCampaign) -> None:
     """Answers of real servers to SYNs that somebody sent in the victim's name; it resets them, or is silent."""
     rng, world = plan.rng, plan.world
     victim = int(rng.choice(world.inside))

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from netclust.datasets import capture_dialogues as talks
 from netclust.datasets import capture_payloads as said
 from netclust.datasets import capture_services as service
-from netclust.datasets.capture_campaigns import Campaign, attacker, log_uniform, pace
-from netclust.datasets.capture_plan import Plan, Talk
+from netclust.datasets.capture_campaigns import AttackCampaign, attacker, log_uniform, pace
+from netclust.datasets.capture_plan import ConnectionPlan, Talk
 from netclust.datasets.capture_templates import Part, Parts, Patch, noise, size_of
 from netclust.datasets.capture_world import BUILD, FILES, MAIL, Floats
 from netclust.kernels import packet_frames as frames
@@ -37,7 +37,7 @@ _ODD_PATHS = (
 )
 
 
-def _guesses(plan: Plan, c: Campaign, most: float) -> tuple[NDArray[np.int64], Floats, int]:
+def _guesses(plan: ConnectionPlan, c: AttackCampaign, most: float) -> tuple[NDArray[np.int64], Floats, int]:
     """Sources, times and target of password guesses: one attacker, or several in turn."""
     rng, world = plan.rng, plan.world
     n = int(log_uniform(rng, 12, most))
@@ -47,7 +47,7 @@ def _guesses(plan: Plan, c: Campaign, most: float) -> tuple[NDArray[np.int64], F
     return rng.choice(sources, n), pace(plan, c.start, n, log_uniform(rng, 0.05, 12)), target
 
 
-def ssh_brute_force(plan: Plan, c: Campaign) -> None:
+def ssh_brute_force(plan: ConnectionPlan, c: AttackCampaign) -> None:
     """Login after login; one to six passwords on a connection, all wrong, but for one at the end now and then."""
     rng, world = plan.rng, plan.world
     sources, start, target = _guesses(plan, c, 900)
@@ -69,7 +69,7 @@ def ssh_brute_force(plan: Plan, c: Campaign) -> None:
     plan.tcp(c.name, sources, np.full(n, target), 22, start, talk, closing=closing, label=c.name)
 
 
-def ftp_brute_force(plan: Plan, c: Campaign) -> None:
+def ftp_brute_force(plan: ConnectionPlan, c: AttackCampaign) -> None:
     """The same over FTP: names and passwords in clear, one or a few on a connection."""
     rng = plan.rng
     sources, start, target = _guesses(plan, c, 1500)
@@ -89,7 +89,7 @@ def ftp_brute_force(plan: Plan, c: Campaign) -> None:
     plan.tcp(c.name, sources, np.full(n, target), 21, start, talk, six=False, label=c.name)
 
 
-def dns_exfiltration(plan: Plan, c: Campaign) -> None:
+def dns_exfiltration(plan: ConnectionPlan, c: AttackCampaign) -> None:
     """Data in the names of questions to one zone: short or long, fast or slow, through the resolver or past it."""
     rng, world = plan.rng, plan.world
     me = int(rng.choice(world.people))
@@ -136,7 +136,7 @@ def _text(width: int, alphabet: int) -> Parts:
     return (bytes([size_of(parts)]), *parts)
 
 
-def icmp_tunnel(plan: Plan, c: Campaign) -> None:
+def icmp_tunnel(plan: ConnectionPlan, c: AttackCampaign) -> None:
     """Echoes that carry data: sizes vary, both ways differ in pace, for minutes or hours."""
     rng, world = plan.rng, plan.world
     me, peer = int(rng.choice(world.people)), int(world.outside[int(rng.integers(len(world.outside)))])
@@ -160,7 +160,7 @@ def icmp_tunnel(plan: Plan, c: Campaign) -> None:
     plan.icmp(c.name, np.full(sessions, me), np.full(sessions, peer), start, talk, label=c.name)
 
 
-def beaconing(plan: Plan, c: Campaign) -> None:
+def beaconing(plan: ConnectionPlan, c: AttackCampaign) -> None:
     """An infected host calls its controller at intervals with jitter; now and then a longer answer brings work."""
     rng, world = plan.rng, plan.world
     me = int(rng.choice(np.concatenate([world.people, world.role("camera", "tv")])))
@@ -195,7 +195,7 @@ def beaconing(plan: Plan, c: Campaign) -> None:
     plan.tcp(c.name, hosts, world.outside[site], port, start, talk, six=False, label=c.name)
 
 
-def web_attack(plan: Plan, c: Campaign) -> None:
+def web_attack(plan: ConnectionPlan, c: AttackCampaign) -> None:
     """Requests with odd parameters, one after the other, to the office's web server: harmless text, mostly refused."""
     rng, world = plan.rng, plan.world
     me = attacker(plan, 0.2)

@@ -188,11 +188,6 @@ def quic_handshake() -> Parts:
     return (b"\xc1\0\0\0\1\0\x08", noise(8), b"\0", struct.pack(">H", 0x4000 | rest), noise(rest))
 
 
-def quic_short() -> Parts:
-    """First bytes of a 1-RTT packet."""
-    return (b"\x4a", noise(8))
-
-
 def _name(name: str) -> bytes:
     return b"".join(_sized(label.encode(), 1) for label in name.rstrip(".").split(".") if label) + b"\0"
 

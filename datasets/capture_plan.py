@@ -1,6 +1,6 @@
 """Planning: connections and what is said in them, a vector of connections at a time, before any packet is made.
 
->>> plan = Plan(World(seed=1), Templates(), np.random.default_rng(1), 0.0, 900.0)
+>>> plan = ConnectionPlan(World(seed=1), TrafficTemplates(), np.random.default_rng(1), 0.0, 900.0)
 >>> talk = Talk(2)
 >>> talk.say(0, plan.pool.add(b"hello"), wait=0.1)
 >>> talk.say(1, filler=np.array([100, 0]), when=np.array([True, False]))
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from netclust.datasets.capture_templates import EMPTY, Parts, Templates
+from netclust.datasets.capture_templates import EMPTY, Parts, TrafficTemplates
 from netclust.datasets.capture_world import Floats, Ints, World
 from netclust.datasets.profiles import ALWAYS, OFFICE
 from netclust.kernels import packet_frames as frames
@@ -70,12 +70,12 @@ class Talk:
         return present.sum(axis=1), grid[present]
 
 
-class Plan:
+class ConnectionPlan:
     """The connections that begin in one slice of time (seconds since the start of the simulation)."""
 
     def __init__(
-        self, world: World, pool: Templates, rng: np.random.Generator, begin: float, end: float, *, hour: float = 12.0,
-        day: int = 0, scale: float = 1.0,
+        self, world: World, pool: TrafficTemplates, rng: np.random.Generator, begin: float, end: float, *,
+        hour: float = 12.0, day: int = 0, scale: float = 1.0,
     ) -> None:  # fmt: skip
         self.world, self.pool, self.rng = world, pool, rng
         self.begin, self.end, self.hour, self.day, self.scale = begin, end, hour, day, scale

@@ -18,7 +18,7 @@ from netclust.datasets import capture_dialogues as talks
 from netclust.datasets import capture_payloads as said
 from netclust.datasets import capture_services as service
 from netclust.datasets.capture_devices import DEVICES
-from netclust.datasets.capture_plan import Plan, Talk
+from netclust.datasets.capture_plan import ConnectionPlan, Talk
 from netclust.datasets.capture_templates import Parts
 from netclust.datasets.capture_transfers import TRANSFERS
 from netclust.datasets.capture_world import BUILD, FILES, MAIL, USERS, Floats, Ints
@@ -51,7 +51,9 @@ _SERVERS = ("nginx", "Apache/2.4.57", "cloudfront", "Microsoft-IIS/10.0")
 _STATUS = ("200 OK", "200 OK", "200 OK", "200 OK", "304 Not Modified", "404 Not Found", "302 Found", "403 Forbidden")
 
 
-def _pages(plan: Plan, name: str, per_hour: float, curve: tuple[float, ...], fan: float) -> tuple[Ints, Ints, Floats]:
+def _pages(
+    plan: ConnectionPlan, name: str, per_hour: float, curve: tuple[float, ...], fan: float
+) -> tuple[Ints, Ints, Floats]:
     """Hosts, sites and times of the connections of page views: several at once, to a few sites, after their lookups."""
     who, start = plan.arrivals(name, plan.world.people, per_hour, curve)
     main = plan.sites(who)
@@ -66,7 +68,7 @@ def _pages(plan: Plan, name: str, per_hour: float, curve: tuple[float, ...], fan
     return hosts, sites, times
 
 
-def web(plan: Plan) -> None:
+def web(plan: ConnectionPlan) -> None:
     """HTTPS: some requests on each connection, idle times with keep-alives, every way to close."""
     hosts, sites, times = _pages(plan, "web", PAGES_PER_HOUR, OFFICE, 3.0)
     n, rng = len(hosts), plan.rng
@@ -85,7 +87,7 @@ def web(plan: Plan) -> None:
     plan.tcp("web", hosts, plan.world.outside[sites], 443, times, talk, keepalive=45.0, linger=linger)
 
 
-def quic(plan: Plan) -> None:
+def quic(plan: ConnectionPlan) -> None:
     """HTTP/3."""
     hosts, sites, times = _pages(plan, "quic", 0.12 * PAGES_PER_HOUR, OFFICE, 2.0)
     n, rng = len(hosts), plan.rng
@@ -107,7 +109,7 @@ def quic(plan: Plan) -> None:
 
 
 def exchange(
-    plan: Plan,
+    plan: ConnectionPlan,
     talk: Talk,
     agents: Ints,
     hosts: NDArray[np.int64] | int,
@@ -134,7 +136,7 @@ def exchange(
     talk.say(1, head, filler=body, wait=rng.lognormal(-4.0, 0.9, n), when=on, table=frames.TEXT)
 
 
-def plain_web(plan: Plan) -> None:
+def plain_web(plan: ConnectionPlan) -> None:
     """HTTP without encryption: old sites, mirrors, certificate checks; and visitors of the office's own server."""
     hosts, sites, times = _pages(plan, "plain_web", 0.18 * PAGES_PER_HOUR, OFFICE, 1.0)
     n, rng, world = len(hosts), plan.rng, plan.world
@@ -180,7 +182,7 @@ def plain_web(plan: Plan) -> None:
         )
 
 
-def dns(plan: Plan) -> None:
+def dns(plan: ConnectionPlan) -> None:
     """Lookups of their own: reverse names, mail exchangers, texts, misspelt names, long hashed names; some by TCP."""
     world, rng = plan.world, plan.rng
     who, start = plan.arrivals("dns", world.inside, 7.0, OFFICE)
@@ -218,7 +220,7 @@ def dns(plan: Plan) -> None:
             plan.udp("dns", who[on], resolver[on], 53, start[on], talk)
 
 
-def _odd(plan: Plan, site: int, sort: int) -> tuple[str, int, tuple[bytes, ...], int]:
+def _odd(plan: ConnectionPlan, site: int, sort: int) -> tuple[str, int, tuple[bytes, ...], int]:
     name = plan.world.names[site]
     if sort == 0:
         a, b, c, d = plan.world.arrays()[1][int(plan.world.outside[site]), :4].tolist()
@@ -233,7 +235,7 @@ def _odd(plan: Plan, site: int, sort: int) -> tuple[str, int, tuple[bytes, ...],
     return f"_service._tcp.{name}", said.SRV, (), 3
 
 
-def mail(plan: Plan) -> None:
+def mail(plan: ConnectionPlan) -> None:
     """Sending, fetching by POP3 and IMAP, in clear inside and under TLS outside; servers that deliver to the office."""
     world, rng = plan.world, plan.rng
     for name, rate in (("smtp", 0.5), ("pop3", 1.2), ("imap", 1.5), ("mail_tls", 1.5), ("delivery", 9.0)):
@@ -310,7 +312,7 @@ def mail(plan: Plan) -> None:
             )
 
 
-def ssh(plan: Plan) -> None:
+def ssh(plan: ConnectionPlan) -> None:
     """Shells with typing, copies, and scripts that log in quickly to several hosts; now and then a wrong password."""
     world, rng = plan.world, plan.rng
     staff = np.concatenate([world.role("linux", "mac"), world.inside[[BUILD]]])
@@ -348,6 +350,6 @@ def ssh(plan: Plan) -> None:
     plan.tcp("ssh", sources, targets, 22, np.concatenate([start, then]), talk, keepalive=60.0, tos=0x10)
 
 
-BENIGN: dict[str, Callable[[Plan], None]] = {
+BENIGN: dict[str, Callable[[ConnectionPlan], None]] = {
     "web": web, "quic": quic, "plain_web": plain_web, "dns": dns, "mail": mail, "ssh": ssh, **TRANSFERS, **DEVICES,
 }  # fmt: skip

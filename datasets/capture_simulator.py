@@ -35,10 +35,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.datasets.capture_attacks import ATTACKS, HELD_BACK, KNOWN
-from netclust.datasets.capture_campaigns import Campaign, campaigns
-from netclust.datasets.capture_plan import Plan
+from netclust.datasets.capture_campaigns import AttackCampaign, campaigns
+from netclust.datasets.capture_plan import ConnectionPlan
 from netclust.datasets.capture_profiles import BENIGN
-from netclust.datasets.capture_templates import Templates
+from netclust.datasets.capture_templates import TrafficTemplates
 from netclust.datasets.capture_world import CLIENTS, MIN_HOSTS, SERVERS, World
 from netclust.datasets.simulate import NOTICE
 from netclust.errors import InputError
@@ -238,7 +238,7 @@ class _Maker:
             scale,
             snap,
         )
-        self.pool, self.noise = Templates(), _noise(seed)
+        self.pool, self.noise = TrafficTemplates(), _noise(seed)
         self.packets = self.size = self.rows = 0
         self.kinds: Counter[str] = Counter()
         self.labels: Counter[str] = Counter()
@@ -249,7 +249,7 @@ class _Maker:
         self._names: list[tuple[str, str, str]] = []
         self._seen = np.zeros((0, 3), np.int64)
 
-    def run(self, planned: list[Campaign], capture: BinaryIO, table: BinaryIO) -> None:
+    def run(self, planned: list[AttackCampaign], capture: BinaryIO, table: BinaryIO) -> None:
         begin = 0.0
         while begin < self.seconds:
             end = min(begin + SLICE_SECONDS, self.seconds)
@@ -259,11 +259,11 @@ class _Maker:
             self.world.forget()
             begin = end
 
-    def _plan(self, begin: float, end: float, planned: list[Campaign]) -> Plan:
+    def _plan(self, begin: float, end: float, planned: list[AttackCampaign]) -> ConnectionPlan:
         moment = self.epoch + begin
         day = int(moment // 86_400) - FIRST_MIDNIGHT // 86_400
         key = [self.seed, int(moment * 1000)]
-        plan = Plan(self.world, self.pool, np.random.default_rng(0), begin, end, day=day, scale=self.scale)
+        plan = ConnectionPlan(self.world, self.pool, np.random.default_rng(0), begin, end, day=day, scale=self.scale)
         plan.hour = moment % 86_400 / 3600.0
         for name, make in BENIGN.items():
             plan.rng = np.random.default_rng(np.random.SeedSequence([*key, zlib.crc32(name.encode())]))
@@ -276,7 +276,7 @@ class _Maker:
                 ATTACKS[campaign.name](plan, campaign)
         return plan
 
-    def _emit(self, plan: Plan) -> None:
+    def _emit(self, plan: ConnectionPlan) -> None:
         connections, messages = plan.arrays()
         first = len(self._names)
         self._names += self._row_names(plan, connections)
@@ -304,7 +304,7 @@ class _Maker:
         spans[: len(self._spans)] = self._spans
         self._arena, self._times, self._spans = arena, times, spans
 
-    def _row_names(self, plan: Plan, connections: NDArray[Any]) -> list[tuple[str, str, str]]:
+    def _row_names(self, plan: ConnectionPlan, connections: NDArray[Any]) -> list[tuple[str, str, str]]:
         ends, places = np.unique(np.stack([connections["a"], connections["b"]]), return_inverse=True)
         texts = np.array([self.world.text(int(end)) for end in ends], object)
         source, target = texts[places.reshape(2, -1)]

@@ -1,6 +1,6 @@
 """Payload templates of the capture simulator: real protocol bytes in which some fields change from message to message.
 
->>> pool = Templates()
+>>> pool = TrafficTemplates()
 >>> pool.add(b"GET /", digits(4), b" HTTP/1.1\\r\\n\\r\\n")
 1
 >>> pool.once("greeting", lambda: (b"hello",)), pool.once("greeting", lambda: (b"hello",)), len(pool)
@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.kernels.packet_frames import BASE32, BASE64, DECIMAL, DIGITS, HEX, LENGTH, LITTLE, RANDOM, TAG
+from netclust.kernels.packet_frames import DECIMAL, DIGITS, HEX, LENGTH, LITTLE, RANDOM, TAG
 
 __all__ = [
-    "EMPTY", "Part", "Parts", "Patch", "Templates", "base32", "base64", "decimal", "digits", "hexdigits", "length",
-    "little", "noise", "size_of", "tag",
+    "EMPTY", "Part", "Parts", "Patch", "TrafficTemplates", "decimal", "digits", "hexdigits",
+    "length", "little", "noise", "size_of", "tag",
 ]  # fmt: skip
 
 EMPTY = 0
@@ -48,16 +48,6 @@ def noise(width: int, rank: int = 1) -> Patch:
 def hexdigits(width: int) -> Patch:
     """Random hexadecimal digits."""
     return Patch(HEX, width)
-
-
-def base32(width: int) -> Patch:
-    """Random base-32 letters."""
-    return Patch(BASE32, width)
-
-
-def base64(width: int) -> Patch:
-    """Random base-64 letters."""
-    return Patch(BASE64, width)
 
 
 def digits(width: int) -> Patch:
@@ -94,7 +84,7 @@ def size_of(parts: tuple[Part, ...]) -> int:
     return sum(len(part) if isinstance(part, bytes) else part.width for part in parts)
 
 
-class Templates:
+class TrafficTemplates:
     """Grows as kinds of traffic ask for templates; the kernels read `book()`."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from netclust.datasets import capture_dialogues as talks
 from netclust.datasets import capture_payloads as said
 from netclust.datasets import capture_services as service
-from netclust.datasets.capture_plan import Plan, Talk
+from netclust.datasets.capture_plan import ConnectionPlan, Talk
 from netclust.datasets.capture_templates import Parts
 from netclust.datasets.capture_world import FILES, USERS
 from netclust.datasets.profiles import ALWAYS, EVENING, NIGHT, OFFICE
@@ -21,7 +21,7 @@ from netclust.kernels import packet_frames as frames
 from netclust.kernels import packet_writer as wire
 
 
-def ftp(plan: Plan) -> None:
+def ftp(plan: ConnectionPlan) -> None:
     """Logins with transfers on data connections of their own; some logins fail."""
     world, rng = plan.world, plan.rng
     who, start = plan.arrivals("ftp", world.people, 0.25, OFFICE)
@@ -72,7 +72,7 @@ def ftp(plan: Plan) -> None:
     plan.tcp("ftp", who, server, 21, start, talk, six=False, closing=wire.FIN_B)
 
 
-def files(plan: Plan) -> None:
+def files(plan: ConnectionPlan) -> None:
     """The file server (SMB), and printing."""
     world, rng = plan.world, plan.rng
     who, start = plan.arrivals("smb", world.role("windows", "mac"), 1.1, OFFICE)
@@ -99,7 +99,7 @@ def files(plan: Plan) -> None:
         plan.tcp("print", who, rng.choice(printers, n), 9100, start, talk, six=False)
 
 
-def video(plan: Plan) -> None:
+def video(plan: ConnectionPlan) -> None:
     """Long streams: chunks over TLS or QUIC-like datagrams, and calls with steady small datagrams both ways."""
     world, rng = plan.world, plan.rng
     watchers = np.concatenate([world.people, world.role("tv")])
@@ -143,7 +143,7 @@ def video(plan: Plan) -> None:
     )
 
 
-def backup(plan: Plan) -> None:
+def backup(plan: ConnectionPlan) -> None:
     """Large uploads at night, to the file server and to a store outside."""
     world, rng = plan.world, plan.rng
     who, start = plan.arrivals(
@@ -162,4 +162,4 @@ def backup(plan: Plan) -> None:
     plan.tcp("backup", who, target, np.where(outside, 443, 8443), start, talk)
 
 
-TRANSFERS: dict[str, Callable[[Plan], None]] = {"ftp": ftp, "files": files, "video": video, "backup": backup}
+TRANSFERS: dict[str, Callable[[ConnectionPlan], None]] = {"ftp": ftp, "files": files, "video": video, "backup": backup}

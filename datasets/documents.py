@@ -25,7 +25,7 @@ from netclust.datasets.opening import STDIN, UNREADABLE, open_bytes, peek_bytes,
 from netclust.errors import InputError
 from netclust.text import sanitize
 
-__all__ = ["LIMITS", "MESSAGE_FIELDS", "Documents", "Limits", "read_documents", "split_message"]
+__all__ = ["LIMITS", "MESSAGE_FIELDS", "DocumentLimits", "Documents", "read_documents", "split_message"]
 
 HEADER_FIELDS = ("subject", "from", "to", "cc", "organization", "keywords")
 MESSAGE_FIELDS = ("text", "quoted", *HEADER_FIELDS)
@@ -39,7 +39,7 @@ _ATTRIBUTION = re.compile(r"\s*In article\b|.*\b(?:writes|wrote|says|said):\s*$"
 
 
 @dataclass(frozen=True)
-class Limits:
+class DocumentLimits:
     """How much is read before a file is refused."""
 
     items: int = 1_000_000
@@ -47,7 +47,7 @@ class Limits:
     total_bytes: int = 2 << 30
 
 
-LIMITS = Limits()
+LIMITS = DocumentLimits()
 
 
 class Documents(NamedTuple):
@@ -69,7 +69,7 @@ class _Document(NamedTuple):
         return "/".join(self.place)
 
 
-def read_documents(path: str | Path, limits: Limits = LIMITS) -> Documents:
+def read_documents(path: str | Path, limits: DocumentLimits = LIMITS) -> Documents:
     """The documents of a folder or tar, ordered by name."""
     is_folder = Path(path).is_dir()
     found: list[_Document] = []
@@ -150,7 +150,7 @@ def _header(text: str) -> str:
     return " ".join(text.split())
 
 
-def _folder(folder: Path, limits: Limits, place: tuple[str, ...] = ()) -> Iterator[_Document]:
+def _folder(folder: Path, limits: DocumentLimits, place: tuple[str, ...] = ()) -> Iterator[_Document]:
     try:
         entries = sorted(folder.iterdir())
     except OSError as error:
@@ -173,7 +173,7 @@ def _folder(folder: Path, limits: Limits, place: tuple[str, ...] = ()) -> Iterat
             yield _Document((*place, name), content)
 
 
-def _tar(path: str | Path, limits: Limits) -> Iterator[_Document]:
+def _tar(path: str | Path, limits: DocumentLimits) -> Iterator[_Document]:
     with open_bytes(path) as stream:
         counted = _Counted(stream, path, limits.total_bytes)
         try:
@@ -191,7 +191,9 @@ def _tar(path: str | Path, limits: Limits) -> Iterator[_Document]:
             raise InputError(f"{path}: the end of the archive is missing: it is cut short")
 
 
-def _member(path: str | Path, archive: tarfile.TarFile, member: tarfile.TarInfo, limits: Limits) -> _Document | None:
+def _member(
+    path: str | Path, archive: tarfile.TarFile, member: tarfile.TarInfo, limits: DocumentLimits
+) -> _Document | None:
     """A document, if the member is a regular file that is not hidden."""
     name = member.name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     place = tuple(part for part in name.split("/") if part not in ("", "."))
@@ -203,7 +205,7 @@ def _member(path: str | Path, archive: tarfile.TarFile, member: tarfile.TarInfo,
     return _Document(place, file.read() if file else b"")
 
 
-def _check_size(size: int, where: str, limits: Limits) -> None:
+def _check_size(size: int, where: str, limits: DocumentLimits) -> None:
     if size > limits.document_bytes:
         raise InputError(f"{where}: a document of more than {limits.document_bytes} bytes")
 

@@ -29,11 +29,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.datasets.documents import LIMITS, Limits, decode, is_tar, read_bounded, read_documents
+from netclust.datasets.documents import LIMITS, DocumentLimits, decode, is_tar, read_bounded, read_documents
 from netclust.errors import InputError
 from netclust.text import sanitize
 
-__all__ = ["LIMITS", "ItemTable", "Limits", "read_items", "sets_of"]
+__all__ = ["LIMITS", "DocumentLimits", "ItemTable", "read_items", "sets_of"]
 
 Indices = NDArray[np.int64]
 
@@ -108,7 +108,7 @@ def read_items(
     set_column: str | None = None,
     id_column: str | None = None,
     fields: Sequence[str] | None = None,
-    limits: Limits = LIMITS,
+    limits: DocumentLimits = LIMITS,
 ) -> ItemTable:
     """The items of a CSV with a header line (also separated by tabs), or of a folder or tar of documents.
 
@@ -133,7 +133,7 @@ class _Roles(NamedTuple):
     id: str | None
 
 
-def _read_csv(path: str | Path, roles: _Roles, fields: Sequence[str] | None, limits: Limits) -> ItemTable:
+def _read_csv(path: str | Path, roles: _Roles, fields: Sequence[str] | None, limits: DocumentLimits) -> ItemTable:
     text = decode(read_bounded(path, limits.total_bytes))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
     try:
@@ -195,7 +195,9 @@ def _columns(
     return {name: known[name] for name in texts}, places
 
 
-def _check_row(path: str | Path, line: int, row: list[str], header: list[str], places: _Places, limits: Limits) -> None:
+def _check_row(
+    path: str | Path, line: int, row: list[str], header: list[str], places: _Places, limits: DocumentLimits
+) -> None:
     if len(row) != len(header):
         raise InputError(f"{path} line {line}: {len(row)} columns, the header has {len(header)}")
     for what, at in zip(_Places._fields, places, strict=True):

@@ -29,20 +29,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.datasets.arff import parse_arff
-from netclust.datasets.documents import LIMITS, Limits, decode, read_bounded
+from netclust.datasets.documents import LIMITS, DocumentLimits, decode, read_bounded
 from netclust.datasets.label_names import LabelChoice, pick_labels
 from netclust.datasets.libsvm import is_libsvm, parse_libsvm
 from netclust.datasets.number_rows import NumberRows
 from netclust.errors import InputError
 from netclust.text import sanitize
 
-__all__ = ["LabelChoice", "LabelFormat", "LabelTable", "read_labels"]
+__all__ = ["LabelChoice", "LabelFormat", "LabelSetTable", "read_labels"]
 
 LabelFormat = Literal["auto", "arff", "libsvm", "csv"]
 
 
 @dataclass(frozen=True, eq=False)
-class LabelTable:
+class LabelSetTable:
     """Rows, in the order of the file."""
 
     features: tuple[str, ...]
@@ -59,7 +59,7 @@ class LabelTable:
         """How many rows there are."""
         return len(self.ids)
 
-    def rows(self, index: Sequence[int] | NDArray[np.int64]) -> LabelTable:
+    def rows(self, index: Sequence[int] | NDArray[np.int64]) -> LabelSetTable:
         """Some of the rows, in the order that is asked for."""
         at = np.asarray(index, np.int64)
         Y = None if self.Y is None else self.Y[at]
@@ -83,8 +83,8 @@ def read_labels(
     id_column: str | None = None,
     features: Sequence[str] | None = None,
     labels: Sequence[str] | None = None,
-    limits: Limits = LIMITS,
-) -> LabelTable:
+    limits: DocumentLimits = LIMITS,
+) -> LabelSetTable:
     """The rows of a file. `id_column` is a column of a CSV that names rows; without, they are numbered from 1.
 
     A model gives its `features` and `labels`, and gets them in this order. Its labels may be absent, all of them: Y is
@@ -101,7 +101,7 @@ def read_labels(
             raise InputError(f"{path}: LIBSVM's format says itself what labels a row has: leave out labels and prefix")
         found = parse_libsvm(path, text, features, labels, limits)
         ids = _numbered(found.X.shape[0])
-        return LabelTable(found.features, found.labels, found.X, found.Y, ids, sha256)
+        return LabelSetTable(found.features, found.labels, found.X, found.Y, ids, sha256)
     if kind == "arff":
         whole = _arff(path, text, limits)
     else:
@@ -114,7 +114,7 @@ def read_labels(
         labels = _known(path, whole, labels)
     X = _columns(path, whole, features)
     Y = None if not labels else _truths(path, whole, labels)
-    return LabelTable(tuple(features), tuple(labels or ()), X, Y, whole.ids, sha256)
+    return LabelSetTable(tuple(features), tuple(labels or ()), X, Y, whole.ids, sha256)
 
 
 def _recognised(path: str | Path, text: str) -> LabelFormat:
@@ -131,12 +131,14 @@ def _numbered(count: int) -> tuple[str, ...]:
     return tuple(map(str, range(1, count + 1)))
 
 
-def _arff(path: str | Path, text: str, limits: Limits) -> _Whole:
+def _arff(path: str | Path, text: str, limits: DocumentLimits) -> _Whole:
     found = parse_arff(path, text, limits)
     return _Whole(found.names, found.X, _numbered(found.X.shape[0]), found.relation)
 
 
-def _csv(path: str | Path, text: str, id_column: str | None, wanted: LabelChoice | set[str], limits: Limits) -> _Whole:
+def _csv(
+    path: str | Path, text: str, id_column: str | None, wanted: LabelChoice | set[str], limits: DocumentLimits
+) -> _Whole:
     """All columns but the ids', or those that a model wants."""
     first = text.split("\n", 1)[0]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",\t;", key=first.count), strict=True)

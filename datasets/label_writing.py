@@ -1,8 +1,8 @@
 """Label tables as files that `read_labels` and other people's tools read: ARFF (as MEKA has it), LIBSVM, CSV.
 
->>> from netclust.datasets.label_sets import LabelTable
+>>> from netclust.datasets.label_sets import LabelSetTable
 >>> X, Y = np.array([[0.5, 0.0], [0.0, 2.0]]), np.array([[1, 0], [0, 0]], np.uint8)
->>> table = LabelTable(("size", "sea depth"), ("wet", "dry"), X, Y, ("1", "2"))
+>>> table = LabelSetTable(("size", "sea depth"), ("wet", "dry"), X, Y, ("1", "2"))
 >>> print("".join(lines_of(table, "csv")), end="")
 wet,dry,size,sea depth
 1,0,0.5,0
@@ -25,7 +25,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.datasets.label_sets import LabelTable
+from netclust.datasets.label_sets import LabelSetTable
 from netclust.errors import InputError
 
 __all__ = ["WrittenFormat", "lines_of"]
@@ -33,7 +33,7 @@ __all__ = ["WrittenFormat", "lines_of"]
 WrittenFormat = Literal["arff", "libsvm", "csv"]
 
 
-def lines_of(table: LabelTable, format: WrittenFormat, name: str = "labels") -> Iterator[str]:  # noqa: A002
+def lines_of(table: LabelSetTable, format: WrittenFormat, name: str = "labels") -> Iterator[str]:  # noqa: A002
     """The lines of a file. LIBSVM's format has no names: labels are 0, 1, ..., and features 1, 2, ..."""
     Y = table.Y
     if Y is None:
@@ -64,14 +64,14 @@ def _number(value: float) -> str:
     return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(float(value))
 
 
-def _libsvm(table: LabelTable, Y: NDArray[np.uint8]) -> Iterator[str]:
+def _libsvm(table: LabelSetTable, Y: NDArray[np.uint8]) -> Iterator[str]:
     for labels, (at, values) in zip(Y, _entries(table.X), strict=True):
         on = ",".join(map(str, np.flatnonzero(labels).tolist()))
         features = [f"{k + 1}:{_number(v)}" for k, v in zip(at.tolist(), values.tolist(), strict=True)]
         yield f"{on} {' '.join(features or ['1:0'])}\n"
 
 
-def _arff(table: LabelTable, Y: NDArray[np.uint8], name: str) -> Iterator[str]:
+def _arff(table: LabelSetTable, Y: NDArray[np.uint8], name: str) -> Iterator[str]:
     yield f"@relation {_quoted(f'{name}: -C {len(table.labels)}')}\n\n"
     for label in table.labels:
         yield f"@attribute {_quoted(label)} {{0,1}}\n"
@@ -93,7 +93,7 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def _csv(table: LabelTable, Y: NDArray[np.uint8]) -> Iterator[str]:
+def _csv(table: LabelSetTable, Y: NDArray[np.uint8]) -> Iterator[str]:
     yield _csv_line([*table.labels, *table.features])
     for at, labels in enumerate(Y.tolist()):
         row = table.X[at] if isinstance(table.X, np.ndarray) else table.X[[at]].toarray()[0]

@@ -66,7 +66,7 @@ class Layout:
         """Whether the time column is ISO 8601 text."""
         return any(a is not None and a.role == "time" and a.unit == "iso" for a in self.columns)
 
-    def plan(self, max_values: int, max_line: int) -> parse.Plan:
+    def plan(self, max_values: int, max_line: int) -> parse.ParsePlan:
         """What the kernel needs to know."""
         n = len(self.columns)
         kind, dest = np.zeros(n, np.int8), np.zeros(n, np.int32)
@@ -94,7 +94,7 @@ class Layout:
                 low[i], high[i] = 0, 1
             else:
                 kind[i], dest[i] = parse.SYMBOL, self.symbols.index(a.name)
-        return parse.Plan(
+        return parse.ParsePlan(
             kind=kind,
             dest=dest,
             low=low,

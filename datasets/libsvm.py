@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.datasets.arff import MAX_COLUMNS
-from netclust.datasets.documents import LIMITS, Limits
+from netclust.datasets.documents import LIMITS, DocumentLimits
 from netclust.datasets.label_names import MAX_LABELS
 from netclust.datasets.number_rows import finite_number
 from netclust.errors import InputError
@@ -63,7 +63,7 @@ def parse_libsvm(
     text: str,
     features: Sequence[str] | None = None,
     labels: Sequence[str] | None = None,
-    limits: Limits = LIMITS,
+    limits: DocumentLimits = LIMITS,
 ) -> Libsvm:
     """What a file says; `path` is for messages. A model gives `features` and `labels`: others are not looked at, and
     refused. Without a label in the whole file, Y of a model is None.
@@ -91,7 +91,7 @@ def parse_libsvm(
     return Libsvm(names, tuple(known), X, _truths(path, rows, known, optional=labels is not None))
 
 
-def _parse(path: str | Path, text: str, limits: Limits) -> _Parsed:
+def _parse(path: str | Path, text: str, limits: DocumentLimits) -> _Parsed:
     out = _Parsed([], [], [0], [], [])
     for number, line in enumerate(text.splitlines(), 1):
         parts = line.partition("#")[0].split()

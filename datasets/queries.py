@@ -32,7 +32,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.datasets.documents import LIMITS, Limits, decode, read_bounded
+from netclust.datasets.documents import LIMITS, DocumentLimits, decode, read_bounded
 from netclust.errors import InputError
 from netclust.text import sanitize
 
@@ -116,7 +116,7 @@ def read_queries(
     format: QueryFormat = "auto",  # noqa: A002 (what it is called in other readers too)
     columns: QueryColumns = QueryColumns(),  # noqa: B008 (a tuple)
     fields: Sequence[str] | None = None,
-    limits: Limits = LIMITS,
+    limits: DocumentLimits = LIMITS,
 ) -> Queries:
     """The queries of a file. Columns need names where they are not called query, label, id, question, answer.
 
@@ -159,7 +159,7 @@ def _headless(first: str) -> bool:
     return len(parts) == 3 and parts[2].strip() in ("0", "1")
 
 
-def _svmrank(path: str | Path, text: str, fields: Sequence[str] | None, limits: Limits) -> Queries:
+def _svmrank(path: str | Path, text: str, fields: Sequence[str] | None, limits: DocumentLimits) -> Queries:
     lines: list[_Line] = []
     for number, line in enumerate(text.splitlines(), 1):
         body = line.partition("#")[0].split()
@@ -217,7 +217,7 @@ def _table(
     kind: QueryFormat,
     columns: QueryColumns,
     fields: Sequence[str] | None,
-    limits: Limits,
+    limits: DocumentLimits,
 ) -> Queries:
     first = text.split("\n", 1)[0]
     headless = kind == "pairs" and _headless(first) and not any(columns)

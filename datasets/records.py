@@ -249,7 +249,7 @@ class _Sink:
         self.plan = layout.plan(MAX_VALUES, MAX_LINE_BYTES)
         self.iso = layout.iso_times
         numbers = len(schema.numeric) + len(layout.binary)
-        self.out = parse.Columns(
+        self.out = parse.ParsedColumns(
             num=np.zeros((rows, numbers)),
             sym=np.zeros((rows, layout.symbol_columns), np.int32),
             text=np.zeros((rows, len(layout.texts), 2), np.int64),

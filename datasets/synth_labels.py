@@ -26,7 +26,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.datasets.label_sets import LabelTable
+from netclust.datasets.label_sets import LabelSetTable
 from netclust.errors import InputError
 from netclust.optional import require_optional
 
@@ -37,7 +37,7 @@ _OWN, _ON = 1000, 10  # Synth1: features of a label, and how many are on
 _STEP = 4  # Synth2: features that a label has more than the one before it
 
 
-def synth1(n: int, seed: int = 0) -> LabelTable:
+def synth1(n: int, seed: int = 0) -> LabelSetTable:
     """`n` rows of Synth1; X is CSR."""
     rng = _generator(n, seed)
     labels = 6
@@ -53,7 +53,7 @@ def synth1(n: int, seed: int = 0) -> LabelTable:
     return _table(columns.ravel(), starts, labels * _OWN, Y)
 
 
-def synth2(n: int, seed: int = 0, bias: bool = False) -> LabelTable:
+def synth2(n: int, seed: int = 0, bias: bool = False) -> LabelSetTable:
     """`n` rows of Synth2; X is CSR."""
     rng = _generator(n, seed)
     labels = 10
@@ -74,9 +74,9 @@ def _generator(n: int, seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def _table(columns: NDArray[np.int64], starts: NDArray[np.int64], width: int, Y: NDArray[np.uint8]) -> LabelTable:
+def _table(columns: NDArray[np.int64], starts: NDArray[np.int64], width: int, Y: NDArray[np.uint8]) -> LabelSetTable:
     csr = require_optional("scipy.sparse", "making sparse features").csr_matrix
     X = csr((np.ones(len(columns)), columns, starts), shape=(len(Y), width))
     names = tuple(f"feature {k}" for k in range(1, width + 1))
     labels = tuple(f"label {k}" for k in range(1, Y.shape[1] + 1))
-    return LabelTable(names, labels, X, Y, tuple(map(str, range(1, len(Y) + 1))))
+    return LabelSetTable(names, labels, X, Y, tuple(map(str, range(1, len(Y) + 1))))

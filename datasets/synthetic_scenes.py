@@ -26,8 +26,7 @@ from netclust.optional import require_optional
 __all__ = ["CLASSES", "Scene", "made_scene", "nearest", "neighbours"]
 
 CLASSES = ("building", "tree", "shrub", "car")
-FEATURES = ("flat", "scattered", "upright", "height")
-# What a point of each class looks like in the first three features; the fourth is its height.
+# A point of each class by flat, scattered and upright; the fourth feature is its height.
 LOOKS = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.3], [0.1, 0.8, 0.0], [0.8, 0.1, 0.2]])
 SIDE = 60.0
 """Metres, of the square that objects stand on."""

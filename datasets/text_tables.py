@@ -25,7 +25,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.datasets.documents import LIMITS, Limits, decode, read_bounded
+from netclust.datasets.documents import LIMITS, DocumentLimits, decode, read_bounded
 from netclust.errors import InputError
 from netclust.text import sanitize
 
@@ -62,7 +62,7 @@ class TextTable:
         )
 
 
-def read_text_table(path: str | Path, *, limits: Limits = LIMITS) -> TextTable:
+def read_text_table(path: str | Path, *, limits: DocumentLimits = LIMITS) -> TextTable:
     """The rows of a file, as texts."""
     content = read_bounded(path, limits.total_bytes)
     text = decode(content)
@@ -77,7 +77,7 @@ def read_text_table(path: str | Path, *, limits: Limits = LIMITS) -> TextTable:
     )
 
 
-def _csv(path: str, text: str, limits: Limits) -> dict[str, list[str]]:
+def _csv(path: str, text: str, limits: DocumentLimits) -> dict[str, list[str]]:
     head = next(line for line in text.splitlines() if line.strip())
     delimiter = max(",\t;", key=head.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -98,7 +98,7 @@ def _csv(path: str, text: str, limits: Limits) -> dict[str, list[str]]:
     return {name: [row[at].strip() for row in rows] for at, name in enumerate(header)}
 
 
-def _json_lines(path: str, text: str, limits: Limits) -> dict[str, list[str]]:
+def _json_lines(path: str, text: str, limits: DocumentLimits) -> dict[str, list[str]]:
     columns: dict[str, list[str]] = {}
     count = 0
     for number, line in enumerate(text.splitlines(), 1):
@@ -123,7 +123,7 @@ def _json_lines(path: str, text: str, limits: Limits) -> dict[str, list[str]]:
     return columns
 
 
-def _check_count(count: int, where: str, limits: Limits) -> None:
+def _check_count(count: int, where: str, limits: DocumentLimits) -> None:
     if count > limits.items:
         raise InputError(f"{where}: more than {limits.items} rows")
 

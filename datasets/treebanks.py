@@ -19,20 +19,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from netclust.container import write_bytes
-from netclust.datasets.documents import LIMITS, Limits, decode, read_bounded
+from netclust.datasets.documents import LIMITS, DocumentLimits, decode, read_bounded
 from netclust.errors import InputError
-from netclust.structures.syntax import Tree, bracketed, fold
+from netclust.structures.syntax import Tree, fold
 from netclust.text import sanitize
 
 __all__ = [
     "MAX_DEPTH", "MAX_WORDS", "Sentences", "Treebank", "clean", "parse_brackets", "read_sentences", "read_trees",
-    "write_trees",
 ]  # fmt: skip
 
 MAX_DEPTH = 200
@@ -62,7 +60,7 @@ class Sentences(NamedTuple):
 
 
 def read_trees(
-    path: str | Path, *, functional_tags: bool = False, traces: bool = False, limits: Limits = LIMITS
+    path: str | Path, *, functional_tags: bool = False, traces: bool = False, limits: DocumentLimits = LIMITS
 ) -> Treebank:
     """The trees of a file, cleaned of what is not asked for; one of which nothing is left is passed over."""
     content = read_bounded(path, limits.total_bytes)
@@ -78,7 +76,7 @@ def read_trees(
     return Treebank(tuple(trees), hashlib.sha256(content).hexdigest())
 
 
-def read_sentences(path: str | Path, limits: Limits = LIMITS) -> Sentences:
+def read_sentences(path: str | Path, limits: DocumentLimits = LIMITS) -> Sentences:
     """The sentences of a file: one a line, its words between blanks; empty lines are passed over."""
     content = read_bounded(path, limits.total_bytes)
     found = []
@@ -93,11 +91,6 @@ def read_sentences(path: str | Path, limits: Limits = LIMITS) -> Sentences:
     if not found:
         raise InputError(f"{path}: there is no sentence in it: expected one a line")
     return Sentences(tuple(found), hashlib.sha256(content).hexdigest())
-
-
-def write_trees(path: str | Path, trees: Iterable[Tree]) -> None:
-    """Write trees, one a line, all or nothing."""
-    write_bytes(path, "".join(f"{bracketed(tree)}\n" for tree in trees).encode())
 
 
 @dataclass

@@ -46,7 +46,7 @@ print("weights (the first attribute tells the classes apart, the others are nois
 # %%
 from river import datasets, evaluate, metrics
 
-from netclust.river import LinkClusterer, LinkDetector
+from netclust.river import LinkDetector, OnlineLinkClusterer
 
 shuttle = list(datasets.Shuttle().take(3000))
 for late in (False, True):
@@ -54,7 +54,7 @@ for late in (False, True):
     area = evaluate.progressive_val_score(shuttle, detector, metrics.ROCAUC(n_thresholds=100), delay=100)
     print(f"Shuttle, {'labels 100 records late' if late else 'no labels'}: AUC {area.get():.3f}")
 
-clusterer = LinkClusterer(grace=50, radius=1.0)
+clusterer = OnlineLinkClusterer(grace=50, radius=1.0)
 for x, _ in shuttle[:1000]:
     clusterer.learn_one(x)
 print("clusters in 1,000 records:", len({clusterer.predict_one(x) for x, _ in shuttle[:1000]}))

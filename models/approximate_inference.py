@@ -32,7 +32,7 @@ import numpy as np
 
 from netclust.learners import OneSlack, SvmFit
 from netclust.models.approximate_published import BASELINE, COLUMNS, DEFAULT, OPEN, RHO, loss, source
-from netclust.models.label_corpora import Corpus, LabelBlock, with_constant
+from netclust.models.label_corpora import LabelBlock, LabelCorpus, with_constant
 from netclust.models.multilabel import LabelRows, MultilabelProblem, hamming_rows
 from netclust.models.selection import choose, k_folds
 from netclust.optional import require_optional
@@ -194,7 +194,7 @@ def oracles(labels: int) -> list[Inference]:
 
 
 def run_lab(
-    corpora: Sequence[Corpus],
+    corpora: Sequence[LabelCorpus],
     settings: LabSettings,
     *,
     jobs: int = 1,
@@ -226,7 +226,7 @@ def _rho_name(rho: float) -> str:
     return f"rho {rho:g}"
 
 
-Task = tuple[Corpus, str, LabSettings, float | None]
+Task = tuple[LabelCorpus, str, LabSettings, float | None]
 
 
 def _all(tasks: Sequence[Task], jobs: int, tick: Callable[[int], None]) -> dict[tuple[str, str], ModelRun]:
@@ -246,7 +246,7 @@ def _all(tasks: Sequence[Task], jobs: int, tick: Callable[[int], None]) -> dict[
     return {(run.corpus, run.trained): run for run in runs}
 
 
-def run_model(corpus: Corpus, trained: str, settings: LabSettings, C: float | None = None) -> ModelRun:
+def run_model(corpus: LabelCorpus, trained: str, settings: LabSettings, C: float | None = None) -> ModelRun:
     """Choose C on the training data (unless it is given), train, and measure with every predictor."""
     started = time.perf_counter()
     if trained == "default":
@@ -277,7 +277,7 @@ def run_model(corpus: Corpus, trained: str, settings: LabSettings, C: float | No
     )  # fmt: skip
 
 
-def _problem(corpus: Corpus, trained: str) -> MultilabelProblem:
+def _problem(corpus: LabelCorpus, trained: str) -> MultilabelProblem:
     if trained.startswith("rho"):
         return MultilabelProblem(corpus.labels, corpus.features, rho=float(trained[4:]))
     if trained.startswith("edgeless"):

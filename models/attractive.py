@@ -4,7 +4,7 @@ A numeric column is centred, scaled and cut at `MOST` deviations; one with empty
 so. A text column is a 0/1 feature a value. The last feature is a constant.
 
 >>> table = TextTable({"score": ("1", "", "5"), "via": ("root", "window", "root"), "label": ("a", "b", "b")})
->>> raw = RawNetwork(table, columns=Columns(fields=("score", "via")))
+>>> raw = RawNetwork(table, columns=RelationColumns(fields=("score", "via")))
 >>> encoder = fit_encoder([raw])
 >>> encoder.labels, encoder.feature_names
 (('a', 'b'), ['score', 'no score', 'via=root', 'via=window', 'constant'])
@@ -34,9 +34,9 @@ __all__ = [
     "EDGES",
     "RELATIONS",
     "AttractiveEncoder",
-    "Columns",
     "Field",
     "RawNetwork",
+    "RelationColumns",
     "cut_networks",
     "edge_templates",
     "encode_network",
@@ -72,7 +72,7 @@ RELATIONS = (
 """How connections are tied by whom they are between: each to the last three that are alike."""
 
 
-class Columns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RelationColumns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Names of a table's columns."""
 
     fields: tuple[str, ...] = ()
@@ -122,7 +122,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class AttractiveEncoder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a model knows of tables besides weights."""
 
-    columns: Columns
+    columns: RelationColumns
     labels: tuple[str, ...]
     fields: tuple[Field, ...]
     templates: tuple[Template, ...]
@@ -150,7 +150,7 @@ class RawNetwork:
 
     nodes: TextTable
     others: Mapping[str, TextTable] = field(default_factory=dict)
-    columns: Columns = Columns()  # noqa: RUF009 (frozen)
+    columns: RelationColumns = RelationColumns()  # noqa: RUF009 (frozen)
     templates: tuple[Template, ...] = ()
     """Columns and templates to learn by; a model that is learned has its own."""
 
@@ -159,7 +159,7 @@ class RawNetwork:
         return len(self.nodes)
 
 
-def cut_networks(raw: RawNetwork, columns: Columns, most: int | None = None) -> list[RawNetwork]:
+def cut_networks(raw: RawNetwork, columns: RelationColumns, most: int | None = None) -> list[RawNetwork]:
     """The networks of a table: by its network column, or of at most `most` rows that follow each other."""
     table, n = raw.nodes, len(raw)
     if columns.network in table.columns:
@@ -234,7 +234,9 @@ def encode_network(encoder: AttractiveEncoder, raw: RawNetwork) -> tuple[Network
     return NetworkFeatures(SCALE * nodes, found.cliques, found.relation, ties), y
 
 
-def _numeric_columns(tables: Sequence[TextTable], columns: Columns, templates: Sequence[Template]) -> tuple[str, ...]:
+def _numeric_columns(
+    tables: Sequence[TextTable], columns: RelationColumns, templates: Sequence[Template]
+) -> tuple[str, ...]:
     """Columns of numbers that are nobody else's."""
     taken = {columns.label, columns.id, columns.time, columns.network, *columns_of(templates)}
     found = []

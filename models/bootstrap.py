@@ -6,7 +6,7 @@ seeds with 10 draws are not 30 witnesses.
 
 >>> right, wrong = np.ones((1, 2, 50), bool), np.zeros((1, 2, 50), bool)
 >>> paired_interval(right, wrong)
-Interval(difference=1.0, low=1.0, high=1.0, excludes_zero=True)
+ConfidenceInterval(difference=1.0, low=1.0, high=1.0, excludes_zero=True)
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RESAMPLES", "Interval", "paired_interval"]
+__all__ = ["RESAMPLES", "ConfidenceInterval", "paired_interval"]
 
 RESAMPLES = 2000
 LEVEL = 0.95
@@ -25,7 +25,7 @@ _CHUNK = 100
 _FEW = 100  # from here on, drawing one by one is quicker than a multinomial
 
 
-class Interval(msgspec.Struct, frozen=True):
+class ConfidenceInterval(msgspec.Struct, frozen=True):
     """A mean difference, and where 95 % of the resampled ones lie."""
 
     difference: float
@@ -36,7 +36,7 @@ class Interval(msgspec.Struct, frozen=True):
 
 def paired_interval(
     first: NDArray[Any], second: NDArray[Any], *, resamples: int = RESAMPLES, seed: int = 0
-) -> Interval:
+) -> ConfidenceInterval:
     """Of `first - second`: arrays [seed, draw] of a number a run, or [seed, draw, record] of a number a record."""
     apart = np.subtract(first, second, dtype=np.float64)
     seeds, draws = apart.shape[:2]
@@ -51,7 +51,7 @@ def paired_interval(
         means[at : at + n] = np.einsum("ij,ij->i", by_record, _counts(rng, records, n))
     means /= seeds * draws * records
     low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(float(values.mean()), float(low), float(high), bool(low > 0 or high < 0))
+    return ConfidenceInterval(float(values.mean()), float(low), float(high), bool(low > 0 or high < 0))
 
 
 def _counts(rng: np.random.Generator, things: int, resamples: int) -> NDArray[np.float64]:

@@ -24,12 +24,12 @@ from netclust.models.network import NetworkFit
 from netclust.models.peers import unary_features
 from netclust.table import Table
 
-__all__ = ["RIVALS", "Detector", "Netclust", "make_rival"]
+__all__ = ["RIVALS", "ConnectionScorer", "Netclust", "make_rival"]
 
 Scores = NDArray[np.float64]
 
 
-class Detector(ABC):
+class ConnectionScorer(ABC):
     """Scores connections: the higher, the stranger."""
 
     @abstractmethod
@@ -37,7 +37,7 @@ class Detector(ABC):
         """One number a connection."""
 
 
-class Netclust(Detector):
+class Netclust(ConnectionScorer):
     """A learned similarity and a drawn reference set: the score of a verdict, nothing being added to the referents."""
 
     def __init__(self, fit: NetworkFit, seed: int, *, only_normal: bool = False) -> None:
@@ -51,7 +51,7 @@ class Netclust(Detector):
         return np.asarray(linker.process(unlabelled).score, np.float64)
 
 
-class _Rival(Detector):
+class _Rival(ConnectionScorer):
     def __init__(self, warm: Table, seed: int) -> None:
         self._encoding = fit_encoding(warm)
         self._warm_up(self._features(warm), seed)
@@ -113,7 +113,7 @@ RIVALS: dict[str, type[_Rival]] = {
 """By the name that tables show."""
 
 
-def make_rival(name: str, warm: Table, seed: int) -> Detector:
+def make_rival(name: str, warm: Table, seed: int) -> ConnectionScorer:
     """A rival that has seen ordinary traffic."""
     return RIVALS[name](warm, seed)
 

@@ -21,7 +21,7 @@ from netclust.datasets.capture_simulator import simulate_capture
 from netclust.metrics import auc
 from netclust.models.bootstrap import paired_interval
 from netclust.models.capture_cases import Case, attack_case, benign_table
-from netclust.models.capture_detectors import RIVALS, Detector, Netclust, make_rival
+from netclust.models.capture_detectors import RIVALS, ConnectionScorer, Netclust, make_rival
 from netclust.models.network import fit_network
 from netclust.models.params import TrainParams
 from netclust.schema import load_schema
@@ -161,7 +161,7 @@ def _cases(
 
 def _judge(
     plan: CapturePlan,
-    detectors: Sequence[Detector],
+    detectors: Sequence[ConnectionScorer],
     calibration: Table,
     cases: Sequence[Case],
     test: Table,

@@ -30,7 +30,7 @@ from netclust.errors import InputError
 from netclust.learners.chains import ChainExample, ChainProblem
 from netclust.learners.crf import Likelihood, train_crf
 from netclust.models.attractive import MAX_VALUES, Field, field_notes, fit_field
-from netclust.models.structured_task import Learned, StructuredTask, SvmSettings, learn_svm
+from netclust.models.structured_task import LearnedTask, StructuredTask, SvmSettings, learn_svm
 from netclust.structures.chain import Labelling
 from netclust.text import sanitize
 
@@ -207,14 +207,14 @@ class ChainTask(StructuredTask):
         *,
         warm: Any = None,
         on_iteration: Any = None,
-    ) -> Learned:
+    ) -> LearnedTask:
         """By the structural SVM that the settings name, or the likelihood."""
         if settings.model != "crf":
             return learn_svm(settings, problem, examples, warm=warm, on_iteration=on_iteration)
         fit = train_crf(problem, examples, C=settings.C, max_iterations=settings.max_iterations)
         # the objective curves by at least |w|^2/2: this far from its minimum, at most
         _, slope = Likelihood(problem, examples, settings.C)(fit.w)
-        return Learned(fit.w, fit.iterations, fit.converged, fit.objective, float(slope @ slope) / 2, "likelihood")
+        return LearnedTask(fit.w, fit.iterations, fit.converged, fit.objective, float(slope @ slope) / 2, "likelihood")
 
 
 TASK = ChainTask()

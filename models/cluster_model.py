@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from netclust import container
+from netclust.container import Arrays
 from netclust.datasets.item_sets import ItemTable, sets_of
 from netclust.errors import InputError, ModelError
-from netclust.model import MAX_WEIGHT, Provenance
+from netclust.model_file import ModelFile, Provenance, check_known, errors_of_model, read_header, read_weights
 from netclust.models.clustering import ClusterSettings, cluster
 from netclust.models.set_inputs import SetInput
 from netclust.models.text_pairs import TextFeatures, TextPairs
@@ -57,8 +57,10 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 @dataclass(frozen=True, eq=False)
-class ClusterModel:
+class ClusterModel(ModelFile):
     """What clusters new sets. `features` makes pair features of items: `SetInput` of numbers, `TextPairs` of texts."""
+
+    kind = KIND
 
     settings: ClusterSettings
     features: SetInput | TextPairs
@@ -91,9 +93,8 @@ class ClusterModel:
         """The clusters of every set, numbered by first appearance."""
         return [cluster(self.settings, pairs, self.w, k) for pairs in self.pairs(sets)]
 
-    def to_bytes(self) -> bytes:
-        """The file's content."""
-        arrays: container.Arrays = {"weights": self.w}
+    def _content(self) -> tuple[Arrays, msgspec.Struct]:
+        arrays: Arrays = {"weights": self.w}
         described: _ItemFeatures | _TextFeatures
         if isinstance(self.features, TextPairs):
             described = _TextFeatures(self.features.spec)
@@ -104,39 +105,18 @@ class ClusterModel:
             if given.scale is not None:
                 arrays["features.scale"] = given.scale
         header = _Header(settings=self.settings, features=described, provenance=self.provenance)
-        return container.pack(KIND, arrays, header)
-
-    def save(self, path: str | Path) -> None:
-        """Write the model file in one step."""
-        container.write_bytes(path, self.to_bytes())
+        return arrays, header
 
     @classmethod
-    def load(cls, path: str | Path) -> ClusterModel:
-        """Read a model file; anything that does not fit is refused."""
-        return cls.from_bytes(container.read_bytes(path), str(path))
-
-    @classmethod
-    def from_bytes(cls, data: bytes, where: str = "model") -> ClusterModel:
-        """A model from a file's content. Never trusts a length, never runs anything."""
-        arrays, raw = container.unpack(data, KIND, where)
-        try:
-            header = msgspec.convert(raw, _Header)
-        except (msgspec.ValidationError, InputError) as error:
-            raise ModelError(f"{where}: {error}") from None
-        w = container.require_array(arrays, "weights", np.float64, (None,), where)
-        if np.abs(w).max(initial=0) > MAX_WEIGHT:
-            raise ModelError(f"{where}: a weight is too large to be scored")
-        if unknown := sorted(name for name in arrays if name != "weights" and not name.startswith("features.")):
-            raise ModelError(f"{where}: holds arrays that a model does not have: {', '.join(unknown[:3])}")
+    def _from_content(cls, arrays: Arrays, raw: dict[str, Any], where: str) -> Self:
+        header = read_header(raw, _Header, where)
+        w = read_weights(arrays, (None,), where)
+        check_known(arrays, ("weights", *(name for name in arrays if name.startswith("features."))), where)
         own = {name.removeprefix("features."): array for name, array in arrays.items() if name != "weights"}
         features: SetInput | TextPairs
         if isinstance(header.features, _TextFeatures):
-            try:
+            with errors_of_model(where):
                 features = TextPairs.from_arrays(header.features.spec, own, where)
-            except ModelError:
-                raise
-            except InputError as error:
-                raise ModelError(f"{where}: {str(error).removeprefix(f'{where}: ')}") from None
             if len(features.names) != len(w):
                 raise ModelError(f"{where}: {len(w)} weights for {len(features.names)} features")
             known = set(features.arrays())
@@ -154,6 +134,5 @@ class ClusterModel:
                 raise ModelError(f"{where}: {len(given.fields)} fields for {len(w) - constant} weights")
             features = SetInput(given.relation, constant, scale, given.trained_on, given.fields)
             known = {"scale"} if header.features.scaled else set()
-        if unknown := sorted(set(own) - known):
-            raise ModelError(f"{where}: holds arrays that a model does not have: {', '.join(unknown[:3])}")
+        check_known(own, known, where)
         return cls(settings=header.settings, features=features, w=w, provenance=header.provenance)

@@ -19,10 +19,10 @@ import msgspec
 import numpy as np
 
 from netclust.errors import InputError
-from netclust.models.clustering import ClusterSettings, Example, Learned, check_sizes, cluster, learn, loss_of
+from netclust.models.clustering import ClusterSettings, Example, LearnedClustering, check_sizes, cluster, learn, loss_of
 from netclust.models.selection import choose, k_folds
 
-__all__ = ["GRIDS", "ChosenCost", "choose_cost"]
+__all__ = ["GRIDS", "ChosenClusterCost", "choose_cost"]
 
 GRIDS: dict[str, tuple[float, ...]] = {
     "correlation": (1e4, 1e5, 1e6, 1e7, 1e8),
@@ -33,7 +33,7 @@ GRIDS: dict[str, tuple[float, ...]] = {
 
 
 @dataclass(frozen=True)
-class ChosenCost:
+class ChosenClusterCost:
     """The best C of a grid, and the mean loss (percent) over folds of each."""
 
     C: float
@@ -57,7 +57,7 @@ def choose_cost(
     grid: Sequence[float] | None = None,
     folds: int = 5,
     on_progress: Callable[[int, int], None] | None = None,
-) -> ChosenCost:
+) -> ChosenClusterCost:
     """The C of the lowest loss on held-out training sets; of equals the smallest."""
     if len(examples) < 2:
         raise InputError("C is chosen on held-out sets, and there is one set only: give C, or more sets")
@@ -66,7 +66,7 @@ def choose_cost(
     parts = k_folds(len(examples), min(folds, len(examples)), seed=settings.seed)
     done = 0
 
-    def fit(C: float, train: list[Example]) -> Learned:
+    def fit(C: float, train: list[Example]) -> LearnedClustering:
         nonlocal done
         learned = learn(msgspec.structs.replace(settings, C=C), train)
         done += 1
@@ -74,14 +74,14 @@ def choose_cost(
             on_progress(done, len(tried) * len(parts))
         return learned
 
-    def measure(C: float, learned: Learned, held: list[Example]) -> float:
+    def measure(C: float, learned: LearnedClustering, held: list[Example]) -> float:
         return float(np.mean(losses(settings, learned, held)))
 
     found = choose(tried, examples, parts, fit, measure)
-    return ChosenCost(found.best, tried, found.losses)
+    return ChosenClusterCost(found.best, tried, found.losses)
 
 
-def losses(settings: ClusterSettings, learned: Learned, examples: Sequence[Example]) -> list[float]:
+def losses(settings: ClusterSettings, learned: LearnedClustering, examples: Sequence[Example]) -> list[float]:
     """The loss of every set; k-means is told how many clusters there are."""
     return [
         loss_of(

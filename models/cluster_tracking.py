@@ -38,7 +38,7 @@ from netclust.model import Model
 from netclust.models.cluster_pairs import candidate_pairs, distances, pairs_at
 from netclust.models.matching_task import TASK, MatchEncoder, MatchingTask, MatchSettings, graph_of
 from netclust.models.structured_model import StructuredModel
-from netclust.models.structured_task import Learned
+from netclust.models.structured_task import LearnedTask
 from netclust.structures.matching import MatchGraph, Partners, best_matching, chosen_edges, partners_of
 from netclust.table import Table
 
@@ -188,11 +188,11 @@ class TrackingTask(MatchingTask):
         *,
         warm: SvmFit | None = None,
         on_iteration: OnIteration | None = None,
-    ) -> Learned:
+    ) -> LearnedTask:
         """By the latent structural SVM."""
         convex = OneSlack(C=settings.C, epsilon=settings.epsilon, max_iterations=settings.max_iterations)
         fit = LatentSvm(convex, max_rounds=ROUNDS).fit(problem, examples, on_iteration=on_iteration)
-        return Learned(fit.w, fit.iterations, fit.converged, fit.objective, fit.gap, "latent structural SVM", fit)
+        return LearnedTask(fit.w, fit.iterations, fit.converged, fit.objective, fit.gap, "latent structural SVM", fit)
 
 
 def of_class(pairs: CandidatePairs, old: Known, name: str) -> NDArray[np.bool_]:

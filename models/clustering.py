@@ -105,7 +105,7 @@ def usual_oracle(loss: str) -> Oracle:
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
+class LearnedClustering:
     """Weights, and how training went; objective and gap are those of structural SVMs, None of other learners."""
 
     w: Vector
@@ -156,7 +156,7 @@ def learn(
     on_iteration: Callable[[IterationReport], bool | None] | None = None,
     checkpoint: Path | None = None,
     jobs: int = 1,
-) -> Learned:
+) -> LearnedClustering:
     """Learn weights from sets with their true clusterings."""
     if not examples:
         raise InputError("there are no item sets to learn from")
@@ -165,14 +165,14 @@ def learn(
     check_sizes(settings, examples)
     if settings.learner == "pairwise":
         w = PairClassifier(C=settings.C, seed=settings.seed).fit(list(examples))
-        return Learned(w, 1, True)
+        return LearnedClustering(w, 1, True)
     given = [(_input(settings, x, y), y) for x, y in examples]
     if settings.learner in ("lsp", "lspa"):
         online: Any = Lsp() if settings.learner == "lsp" else Lspa()
         fitted = online.fit(problem, given, epochs=settings.epochs, C=settings.C)
-        return Learned(fitted.averaged, len(fitted.losses), fitted.losses[-1] == 0)
+        return LearnedClustering(fitted.averaged, len(fitted.losses), fitted.losses[-1] == 0)
     fit = _svm(settings).fit(problem, given, on_iteration=on_iteration, checkpoint=checkpoint, jobs=jobs)
-    return Learned(fit.w, fit.iterations, fit.converged, fit.objective, fit.gap)
+    return LearnedClustering(fit.w, fit.iterations, fit.converged, fit.objective, fit.gap)
 
 
 def check_sizes(settings: ClusterSettings, examples: Sequence[Example]) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from netclust.datasets.item_sets import ItemTable, read_items
 from netclust.datasets.set_splits import drawn_sets, whole_cluster_sets
 from netclust.models.clustering import Example
-from netclust.models.correlation_table import Split
+from netclust.models.correlation_table import ItemSetSplit
 from netclust.models.text_pairs import TextFeatures, TextPairs
 
 __all__ = ["Citations", "Generated", "Newsgroups"]
@@ -38,7 +38,7 @@ class Citations:
     low: int = 60
     high: int = 120
 
-    def __call__(self, seed: int) -> Split:
+    def __call__(self, seed: int) -> ItemSetSplit:
         """Group all citations anew, and deal the groups."""
         table = _items(self.path, "2", CITATION_FEATURES.fields)
         sets = whole_cluster_sets(table.clusters(), self.low, self.high, seed)
@@ -56,7 +56,7 @@ class Newsgroups:
     sets: int = 10
     items: int = 100
 
-    def __call__(self, seed: int) -> Split:
+    def __call__(self, seed: int) -> ItemSetSplit:
         """Deal the groups, then draw posts."""
         table = _items(self.path, None, NEWSGROUP_FEATURES.fields)
         labels = table.clusters()
@@ -79,16 +79,16 @@ class Generated:
     make: Callable[..., Example]
     sets: int = 10
 
-    def __call__(self, seed: int) -> Split:
+    def __call__(self, seed: int) -> ItemSetSplit:
         """Generate all sets anew."""
         made = [self.make(seed=seed * 1000 + n) for n in range(2 * self.sets)]
-        return Split(made[: self.sets], made[self.sets :])
+        return ItemSetSplit(made[: self.sets], made[self.sets :])
 
 
-def text_split(spec: TextFeatures, train: list[ItemTable], test: list[ItemTable]) -> Split:
+def text_split(spec: TextFeatures, train: list[ItemTable], test: list[ItemTable]) -> ItemSetSplit:
     """Pair features of text sets; how rare words are is learned from the training sets alone."""
     text = TextPairs.fit(spec, train)
-    return Split(*([(text.build(table), table.clusters()) for table in part] for part in (train, test)))
+    return ItemSetSplit(*([(text.build(table), table.clusters()) for table in part] for part in (train, test)))
 
 
 @lru_cache(maxsize=2)

@@ -32,7 +32,7 @@ from netclust.pairs import PairFeatures, Vector, same_cluster
 from netclust.structures.exact import exact_clusters
 from netclust.structures.greedy import greedy_clusters, greedy_violating
 from netclust.structures.local_search import local_search, local_violating
-from netclust.structures.partition import Labels, PairScores, Relaxed, canonical
+from netclust.structures.partition import Labels, PairScores, RelaxedPartition, canonical
 from netclust.structures.relaxed import relax
 from netclust.structures.rounding import round_links, round_pivot
 from netclust.structures.sdp import relax_sdp
@@ -42,9 +42,9 @@ __all__ = ["CorrelationProblem", "Oracle", "Predictor", "cluster_by", "pair_scor
 
 Oracle = Literal["greedy", "local", "lp", "sdp", "exact"]
 Predictor = Literal["greedy", "local", "lp", "sdp", "exact", "single-link"]
-Output = Labels | Relaxed
+Output = Labels | RelaxedPartition
 
-_RELAXATIONS: dict[str, Callable[[PairScores], Relaxed]] = {"lp": relax, "sdp": relax_sdp}
+_RELAXATIONS: dict[str, Callable[[PairScores], RelaxedPartition]] = {"lp": relax, "sdp": relax_sdp}
 
 
 def pair_scores(x: PairFeatures, w: Vector, scale: float = 1.0) -> PairScores:
@@ -105,7 +105,7 @@ class CorrelationProblem:
 
     def joint_features(self, x: PairFeatures, h: Output) -> Vector:
         """Return the sum of psi over the pairs that are together, over m^2."""
-        together = h.together if isinstance(h, Relaxed) else same_cluster(h, x.index).astype(np.float64)
+        together = h.together if isinstance(h, RelaxedPartition) else same_cluster(h, x.index).astype(np.float64)
         return x.weighted_sum(together) * self._scale(x)
 
     def predict(self, x: PairFeatures, w: Vector) -> Labels:
@@ -144,7 +144,7 @@ class CorrelationProblem:
 
     def loss(self, y: NDArray[Any], h: Output) -> float:
         """Return the loss in percent."""
-        if isinstance(h, Relaxed):
+        if isinstance(h, RelaxedPartition):
             return relaxed_pairwise_loss(y, h.together, h.index)
         return CLUSTERING_LOSSES[self.measure](y, h)
 

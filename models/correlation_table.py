@@ -23,7 +23,17 @@ from netclust.models.cluster_selection import choose_cost
 from netclust.models.clustering import ClusterSettings, Example, cluster, learn
 from netclust.models.paired_tests import PairedComparison, compare
 
-__all__ = ["METHODS", "PUBLISHED", "Corpus", "Method", "Row", "Split", "SplitResult", "Table", "run_table"]
+__all__ = [
+    "METHODS",
+    "PUBLISHED",
+    "CorrelationMethod",
+    "CorrelationRow",
+    "CorrelationTable",
+    "ItemSetSplit",
+    "SplitCorpus",
+    "SplitResult",
+    "run_table",
+]
 
 LOSSES: tuple[ClusteringLoss, ...] = ("pairwise", "mitre")
 SVM, SVM_SLACK, SVM_LOCAL = "SVM^cluster", "SVM^cluster, slack rescaling", "SVM^cluster, local search"
@@ -44,7 +54,7 @@ PUBLISHED = {
 
 
 @dataclass(frozen=True)
-class Method:
+class CorrelationMethod:
     """A row's name and how it is trained for a loss; None: it is not trained for that one."""
 
     name: str
@@ -52,15 +62,17 @@ class Method:
 
 
 METHODS = (
-    Method(SVM, lambda loss: ClusterSettings(loss=loss)),
-    Method(SVM_SLACK, lambda loss: ClusterSettings(loss=loss, rescaling="slack") if loss == "mitre" else None),
-    Method(SVM_LOCAL, lambda loss: ClusterSettings(loss=loss, oracle="local", predictor="greedy")),
-    Method(PCC, lambda loss: ClusterSettings(loss=loss, learner="pairwise")),
+    CorrelationMethod(SVM, lambda loss: ClusterSettings(loss=loss)),
+    CorrelationMethod(
+        SVM_SLACK, lambda loss: ClusterSettings(loss=loss, rescaling="slack") if loss == "mitre" else None
+    ),
+    CorrelationMethod(SVM_LOCAL, lambda loss: ClusterSettings(loss=loss, oracle="local", predictor="greedy")),
+    CorrelationMethod(PCC, lambda loss: ClusterSettings(loss=loss, learner="pairwise")),
 )
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class ItemSetSplit:
     """Item sets with their true clusterings: to learn from, and to be tested on."""
 
     train: list[Example]
@@ -68,11 +80,11 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Corpus:
+class SplitCorpus:
     """Where splits come from: `split(seed)`; it must be picklable, since splits are run in processes of our own."""
 
     name: str
-    split: Callable[[int], Split]
+    split: Callable[[int], ItemSetSplit]
     methods: tuple[str, ...] = (SVM, SVM_SLACK, SVM_LOCAL, PCC)
 
 
@@ -92,7 +104,7 @@ class SplitResult:
     sizes: dict[str, list[int]]
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class CorrelationRow(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the table: percent, mean and standard deviation over splits of the mean over test sets."""
 
     name: str
@@ -106,7 +118,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     published: float | None
 
 
-def run_split(corpus: Corpus, seed: int) -> SplitResult:
+def run_split(corpus: SplitCorpus, seed: int) -> SplitResult:
     """Train every method for every loss on one split, and test it under both losses."""
     split = corpus.split(seed)
     losses: dict[Cell, list[float]] = {}
@@ -134,7 +146,7 @@ def run_split(corpus: Corpus, seed: int) -> SplitResult:
 
 
 @dataclass(eq=False)
-class Table:
+class CorrelationTable:
     """Every split of every corpus."""
 
     splits: list[SplitResult] = field(default_factory=list)
@@ -143,15 +155,15 @@ class Table:
         """The mean loss of each split."""
         return [float(np.mean(s.losses[cell])) for s in self.splits if s.corpus == corpus and cell in s.losses]
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[CorrelationRow]:
         """The table, in the order in which things were run."""
         cells = list(dict.fromkeys((s.corpus, cell) for s in self.splits for cell in s.losses))
         return [self._row(corpus, cell) for corpus, cell in cells]
 
-    def _row(self, corpus: str, cell: Cell) -> Row:
+    def _row(self, corpus: str, cell: Cell) -> CorrelationRow:
         means = self.means(corpus, cell)
         method, trained, tested = cell
-        return Row(
+        return CorrelationRow(
             name=method,
             setting=f"{corpus}: trained for {trained}, tested under {tested}",
             corpus=corpus,
@@ -182,15 +194,15 @@ class Table:
 
 
 def run_table(
-    corpora: Sequence[Corpus],
+    corpora: Sequence[SplitCorpus],
     splits: int,
     *,
     jobs: int = 1,
     on_progress: Callable[[int, int], None] | None = None,
-) -> Table:
+) -> CorrelationTable:
     """Run all splits of all corpora; with several jobs, each split is a task of a process of its own."""
     tasks = [(corpus, seed) for corpus in corpora for seed in range(splits)]
-    table = Table()
+    table = CorrelationTable()
 
     def note(result: SplitResult) -> None:
         table.splits.append(result)

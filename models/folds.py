@@ -25,7 +25,17 @@ from numpy.typing import NDArray
 from netclust.errors import InputError
 from netclust.table import Table
 
-__all__ = ["FOLDS", "SEED", "Fold", "Sizes", "Use", "deal_kinds", "deal_types", "kind_attribute", "make_folds"]
+__all__ = [
+    "FOLDS",
+    "SEED",
+    "FoldSizes",
+    "StreamFold",
+    "Use",
+    "deal_kinds",
+    "deal_types",
+    "kind_attribute",
+    "make_folds",
+]
 
 Use = Literal["reference", "late"]
 """What the model is for: `reference`: no label ever comes back; `late`: true labels come back after a delay."""
@@ -38,7 +48,7 @@ SEED = 1_119_991
 
 
 @dataclass(frozen=True)
-class Sizes:
+class FoldSizes:
     """How many records a validation stream has, at most."""
 
     normal: int
@@ -48,17 +58,17 @@ class Sizes:
     new_kinds: float  # share of the normal records that are of hidden kinds
 
 
-SIZES: dict[Use, Sizes] = {
+SIZES: dict[Use, FoldSizes] = {
     # With one normal record in twenty of a new kind, false alarms are about twice what the root is calibrated for.
-    "reference": Sizes(normal=5000, hidden=300, known=300, known_part=5, new_kinds=0.05),
+    "reference": FoldSizes(normal=5000, hidden=300, known=300, known_part=5, new_kinds=0.05),
     # Labels come back, so that new kinds of normal traffic are soon known: none are hidden. A longer stream.
-    "late": Sizes(normal=10_000, hidden=1500, known=1500, known_part=2, new_kinds=0.0),
+    "late": FoldSizes(normal=10_000, hidden=1500, known=1500, known_part=2, new_kinds=0.0),
 }
 _DRAW: dict[Use, int] = {"reference": 0, "late": 1}
 
 
 @dataclass(frozen=True, eq=False)
-class Fold:
+class StreamFold:
     """Rows of a table: what is trained on, in file order, and the validation stream, in stream order."""
 
     train: Rows
@@ -69,7 +79,7 @@ class Fold:
     kinds: tuple[str, ...]
 
 
-def make_folds(table: Table, use: Use = "reference", where: str = "training data") -> list[Fold]:
+def make_folds(table: Table, use: Use = "reference", where: str = "training data") -> list[StreamFold]:
     """Five folds, or as many as there are attack types if those are fewer; at least two."""
     unlabelled = int((table.label == 0).sum())
     if unlabelled:
@@ -129,7 +139,7 @@ def _fold(
     is_normal: NDArray[np.bool_],
     types: Sequence[tuple[str, ...]],
     kinds: tuple[str, ...],
-) -> Fold:
+) -> StreamFold:
     sizes = SIZES[use]
     rng = np.random.default_rng([SEED, _DRAW[use], k])
     number = {name: i for i, name in enumerate(table.labels)}
@@ -154,7 +164,7 @@ def _fold(
     validation = rng.permutation(np.concatenate(drawn))
     left = ~(is_hidden | is_new)
     left[validation] = False
-    return Fold(
+    return StreamFold(
         train=np.flatnonzero(left),
         validation=validation,
         hidden=is_hidden[validation],

@@ -32,7 +32,7 @@ from netclust.learners.problem import Problem
 from netclust.models.parsing.encoder import GrammarEncoder, TreeExample, training_examples
 from netclust.models.parsing.likelihood import train_likelihood
 from netclust.models.parsing.problem import GrammarProblem, Parse, Sentence, generative_weights
-from netclust.models.structured_task import Learned, StructuredTask, SvmSettings, learn_svm
+from netclust.models.structured_task import LearnedTask, StructuredTask, SvmSettings, learn_svm
 from netclust.structures.binarisation import Binarisation, Direction
 from netclust.structures.syntax import Tree
 
@@ -130,7 +130,7 @@ class GrammarTask(StructuredTask):
         *,
         warm: SvmFit | None = None,
         on_iteration: OnIteration | None = None,
-    ) -> Learned:
+    ) -> LearnedTask:
         """Relative frequencies, or weights by a structural SVM or by likelihood."""
         if not isinstance(problem, GrammarProblem):
             raise InputError(f"this learns grammars, not {type(problem).__name__}")
@@ -140,7 +140,7 @@ class GrammarTask(StructuredTask):
             return learn_svm(settings, problem, examples, warm=warm, on_iteration=on_iteration)
         w = generative_weights(problem, [y.rows for _, y in examples])
         # a rule that only held-out trees have: as rare as anything can be
-        return Learned(np.maximum(w, -1e4), 0, True, 0.0, 0.0, "relative frequencies")
+        return LearnedTask(np.maximum(w, -1e4), 0, True, 0.0, 0.0, "relative frequencies")
 
 
 TASK = GrammarTask()

@@ -36,7 +36,7 @@ from netclust.models.judged_days import JudgedDay
 from netclust.models.selection import choose, k_folds
 from netclust.structures.chain import max_marginals
 
-__all__ = ["METHODS", "HostSettings", "Smoother", "compare_day", "host_rows", "learn_smoother", "voted"]
+__all__ = ["METHODS", "HostSettings", "HostSmoother", "compare_day", "host_rows", "learn_smoother", "voted"]
 
 ATTACK = 1
 METHODS = ("detector", "vote", "alone", "chain")
@@ -67,7 +67,7 @@ def host_rows(hosts: NDArray[Any], most: int | None = None) -> list[NDArray[np.i
 
 
 @dataclass(frozen=True, eq=False)
-class Smoother:
+class HostSmoother:
     """A learned chain, and the scale of its features."""
 
     problem: ChainProblem
@@ -90,7 +90,7 @@ class Smoother:
         return found
 
 
-def learn_smoother(day: JudgedDay, settings: HostSettings | None = None) -> Smoother:
+def learn_smoother(day: JudgedDay, settings: HostSettings | None = None) -> HostSmoother:
     """From the verdicts of a day that the detector was not trained on, and its truth."""
     settings = settings or HostSettings()
     if not 0 < int(day.attack.sum()) < len(day):
@@ -112,7 +112,7 @@ def learn_smoother(day: JudgedDay, settings: HostSettings | None = None) -> Smoo
     C = settings.grid[0]
     if len(settings.grid) > 1:
         C = choose(sorted(settings.grid), examples, k_folds(len(examples), 2), fit=fit, measure=wrong).best
-    return Smoother(problem, fit(C, examples), mean, spread, settings, C)
+    return HostSmoother(problem, fit(C, examples), mean, spread, settings, C)
 
 
 def _packs(x: Scores, y: NDArray[np.int64], rows: list[NDArray[np.int64]]) -> list[tuple[Packed, NDArray[np.int64]]]:

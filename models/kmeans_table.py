@@ -5,8 +5,8 @@ Of five clustered sets each is the test set once. Among the other four, leave-on
 `Pair` is a linear SVM on single pairs; `None` has all weights equal, which on these data is chance. A relaxed
 prediction is measured relaxed, as published.
 
->>> small = Sizes(sets=3, k=2, points=12, features=6, active=2)
->>> run = run_column("Pair", Settings(Cs=(0.1, 1.0), sizes=small), noise=0.0, draw=0)
+>>> small = KmeansSizes(sets=3, k=2, points=12, features=6, active=2)
+>>> run = run_column("Pair", KmeansSettings(Cs=(0.1, 1.0), sizes=small), noise=0.0, draw=0)
 >>> [test.loss for test in run.tests]
 [0.0, 0.0, 0.0]
 
@@ -38,7 +38,17 @@ from netclust.pairs import Vector, same_cluster
 from netclust.structures.kmeans import similarity
 from netclust.structures.partition import square
 
-__all__ = ["PUBLISHED", "Column", "ColumnRun", "Row", "Settings", "Sizes", "Table", "run_column", "run_table"]
+__all__ = [
+    "PUBLISHED",
+    "Column",
+    "ColumnRun",
+    "KmeansRow",
+    "KmeansSettings",
+    "KmeansSizes",
+    "KmeansTable",
+    "run_column",
+    "run_table",
+]
 
 Column = Literal["Iterative", "Spectral", "Pair", "None"]
 COLUMNS: tuple[Column, ...] = get_args(Column)
@@ -54,7 +64,7 @@ PUBLISHED: dict[Column, tuple[float, ...]] = {
 NOISES = (0.2, 0.46)
 
 
-class Sizes(msgspec.Struct, frozen=True):
+class KmeansSizes(msgspec.Struct, frozen=True):
     """How large the data are."""
 
     sets: int = 5
@@ -64,13 +74,13 @@ class Sizes(msgspec.Struct, frozen=True):
     active: int = 5
 
 
-class Settings(msgspec.Struct, frozen=True):
+class KmeansSettings(msgspec.Struct, frozen=True):
     """What is tried, and how precisely a structural SVM is trained."""
 
     Cs: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
     epsilon: float = 0.1
     max_iterations: int = 150
-    sizes: Sizes = Sizes()
+    sizes: KmeansSizes = KmeansSizes()
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -92,7 +102,7 @@ class ColumnRun(msgspec.Struct, frozen=True):
     capped: int
 
 
-class Row(msgspec.Struct, frozen=True):
+class KmeansRow(msgspec.Struct, frozen=True):
     """Mean test loss: over the sets of a draw, then with its standard deviation over draws."""
 
     name: Column
@@ -104,10 +114,10 @@ class Row(msgspec.Struct, frozen=True):
     capped: float
 
 
-class Table(msgspec.Struct, frozen=True):
+class KmeansTable(msgspec.Struct, frozen=True):
     """All rows, Iterative against Spectral by noise, and the runs behind them."""
 
-    rows: list[Row]
+    rows: list[KmeansRow]
     against_spectral: dict[str, PairedComparison]
     runs: list[ColumnRun]
 
@@ -128,14 +138,14 @@ class Weights(NamedTuple):
 
 
 def run_table(
-    settings: Settings,
+    settings: KmeansSettings,
     *,
     noises: Sequence[float] = NOISES,
     draws: int,
     seed: int = 0,
     jobs: int = 1,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Table:
+) -> KmeansTable:
     """Every column, noise and draw; `jobs` processes share them. Draw d has the data of seed + d."""
     # the longest first: at the end no process waits for another
     order: tuple[Column, ...] = ("Spectral", "Iterative", "Pair", "None")
@@ -157,7 +167,7 @@ def run_table(
     return summarise(runs)
 
 
-def summarise(runs: Sequence[ColumnRun]) -> Table:
+def summarise(runs: Sequence[ColumnRun]) -> KmeansTable:
     """Rows and comparisons of runs."""
     rows, against = [], {}
     for noise in sorted({run.noise for run in runs}):
@@ -167,7 +177,7 @@ def summarise(runs: Sequence[ColumnRun]) -> Table:
             means = [float(np.mean([test.loss for test in run.tests])) for run in mine]
             losses[column] = [test.loss for run in mine for test in run.tests]
             rows.append(
-                Row(
+                KmeansRow(
                     name=column,
                     setting=f"noise {noise:g}",
                     mean=float(np.mean(means)),
@@ -178,10 +188,10 @@ def summarise(runs: Sequence[ColumnRun]) -> Table:
                 )
             )
         against[f"noise {noise:g}"] = compare(losses["Iterative"], losses["Spectral"], better="lower")
-    return Table(rows, against, list(runs))
+    return KmeansTable(rows, against, list(runs))
 
 
-def run_column(column: Column, settings: Settings, noise: float, draw: int) -> ColumnRun:
+def run_column(column: Column, settings: KmeansSettings, noise: float, draw: int) -> ColumnRun:
     """Leave-one-out over the sets of one draw, everything chosen on the training sets."""
     size = settings.sizes
     data = synth_pairs(
@@ -215,7 +225,7 @@ def run_column(column: Column, settings: Settings, noise: float, draw: int) -> C
     return ColumnRun(column, noise, draw, tuple(tests), len(trained), sum(model.capped for model in trained))
 
 
-def _train(column: Column, sets: Sequence[SynthSet], C: float | None, settings: Settings) -> Weights:
+def _train(column: Column, sets: Sequence[SynthSet], C: float | None, settings: KmeansSettings) -> Weights:
     dimension = sets[0].pairs.dimension
     if C is None:
         return Weights(np.ones(dimension), 0.0, False)

@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.datasets.label_names import LabelChoice
-from netclust.datasets.label_sets import LabelTable, read_labels
+from netclust.datasets.label_sets import LabelSetTable, read_labels
 from netclust.datasets.synth_labels import synth1, synth2
 from netclust.errors import InputError
 from netclust.models.multilabel import LabelRows
 from netclust.optional import require_optional
 
-__all__ = ["CORPORA", "MADE", "Corpus", "LabelBlock", "Sizes", "made_corpora", "read_corpora", "with_constant"]
+__all__ = ["CORPORA", "MADE", "LabelBlock", "LabelCorpus", "Sizes", "made_corpora", "read_corpora", "with_constant"]
 
 Sizes = Mapping[str, tuple[int, int]]
 MADE: Sizes = {"synth1": (471, 5045), "synth2": (1000, 10_000), "synth2+1": (1000, 10_000)}
@@ -34,7 +34,7 @@ MADE: Sizes = {"synth1": (471, 5045), "synth2": (1000, 10_000), "synth2+1": (100
 CORPORA = ("scene", "yeast", "emotions", "enron", "medical")
 EXTRA = ("emotions", "enron", "medical")
 """Not in the published study: they get a constant feature, and dense features are standardised on training rows."""
-_MAKERS: dict[str, Callable[..., LabelTable]] = {
+_MAKERS: dict[str, Callable[..., LabelSetTable]] = {
     "synth1": synth1,
     "synth2": synth2,
     "synth2+1": partial(synth2, bias=True),
@@ -50,7 +50,7 @@ class LabelBlock:
     Y: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, table: LabelTable, where: str) -> LabelBlock:
+    def of(cls, table: LabelSetTable, where: str) -> LabelBlock:
         """The rows of a table."""
         if table.Y is None:
             raise InputError(f"{where}: the file has no labels")
@@ -67,7 +67,7 @@ class LabelBlock:
 
 
 @dataclass(frozen=True, eq=False)
-class Corpus:
+class LabelCorpus:
     """What is trained on, and what is measured on; the checksum of the test file where there is one."""
 
     name: str
@@ -89,7 +89,7 @@ class Corpus:
         return int(self.train.x.features.shape[1])
 
 
-def made_corpora(seed: int, sizes: Sizes = MADE, names: Sequence[str] = tuple(MADE)) -> list[Corpus]:
+def made_corpora(seed: int, sizes: Sizes = MADE, names: Sequence[str] = tuple(MADE)) -> list[LabelCorpus]:
     """Synth1 and Synth2: training rows have the seed 2 s, test rows 2 s + 1."""
     found = []
     for name in names:
@@ -99,11 +99,11 @@ def made_corpora(seed: int, sizes: Sizes = MADE, names: Sequence[str] = tuple(MA
             LabelBlock.of(_MAKERS[name](rows, seed=2 * seed + at), name)
             for at, rows in enumerate(sizes.get(name, MADE[name]))
         ]
-        found.append(Corpus(name, parts[0], parts[1], {}, constant=name.endswith("+1")))
+        found.append(LabelCorpus(name, parts[0], parts[1], {}, constant=name.endswith("+1")))
     return found
 
 
-def read_corpora(folder: Path, names: Sequence[str] = CORPORA) -> list[Corpus]:
+def read_corpora(folder: Path, names: Sequence[str] = CORPORA) -> list[LabelCorpus]:
     """The public data sets of a folder that are there; none at all is refused."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no folder of multi-label data")
@@ -113,7 +113,7 @@ def read_corpora(folder: Path, names: Sequence[str] = CORPORA) -> list[Corpus]:
     return found
 
 
-def _read(folder: Path, name: str) -> Corpus:
+def _read(folder: Path, name: str) -> LabelCorpus:
     names = folder / f"{name}.xml"
     choice = LabelChoice(file=names) if names.is_file() else LabelChoice()
     train_path, test_path = (_file(folder, f"{name}-{part}.arff") for part in ("train", "test"))
@@ -121,11 +121,11 @@ def _read(folder: Path, name: str) -> Corpus:
     test = read_labels(test_path, choice=choice, features=train.features, labels=train.labels)
     checksums = {train_path.name: train.sha256, test_path.name: test.sha256}
     blocks = LabelBlock.of(train, str(train_path)), LabelBlock.of(test, str(test_path))
-    corpus = Corpus(name, *blocks, checksums, test.sha256)
+    corpus = LabelCorpus(name, *blocks, checksums, test.sha256)
     return with_constant(_standardised(corpus)) if name in EXTRA else corpus
 
 
-def with_constant(corpus: Corpus) -> Corpus:
+def with_constant(corpus: LabelCorpus) -> LabelCorpus:
     """The same rows with one more feature, 1 everywhere.
 
     >>> made = made_corpora(seed=0, sizes={"synth2": (20, 20)}, names=("synth2",))[0]
@@ -143,7 +143,7 @@ def with_constant(corpus: Corpus) -> Corpus:
     return replace(corpus, train=blocks[0], test=blocks[1], constant=True)
 
 
-def _standardised(corpus: Corpus) -> Corpus:
+def _standardised(corpus: LabelCorpus) -> LabelCorpus:
     """Dense features in units of the training rows' spread; sparse ones as they are."""
     if not isinstance(corpus.train.x.features, np.ndarray):
         return corpus

@@ -46,7 +46,7 @@ from netclust.models.windows import summary
 from netclust.table import Table
 from netclust.verdicts import ROOT, Verdicts
 
-__all__ = ["BUDGETS", "PRESETS", "SEED", "STRATEGIES", "Row", "development_stream", "plot_rows", "run_economy"]
+__all__ = ["BUDGETS", "PRESETS", "SEED", "STRATEGIES", "EconomyRow", "development_stream", "plot_rows", "run_economy"]
 
 BUDGETS = (0.001, 0.003, 0.01, 0.03)
 DELAY = 100
@@ -111,7 +111,7 @@ STRATEGIES: dict[str, Maker] = {
 """The last two are `netclust.asking.ActiveLearner`: an answer also reaches what is nearest to it."""
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class EconomyRow(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the table: fractions, mean and standard deviation (None of a single draw) over reference sets."""
 
     name: str
@@ -127,7 +127,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     published: None = None
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class EconomyOutcome(msgspec.Struct, frozen=True):
     """One pass over a stream."""
 
     decisions: DecisionMetrics
@@ -144,7 +144,7 @@ def run_economy(
     presets: Mapping[str, TrainParams] | None = None,
     jobs: int = 1,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
-) -> list[Row]:
+) -> list[EconomyRow]:
     """Train once a preset; every way of asking with every budget and reference set. Draw k is of seed k."""
     if draws < 1 or jobs < 1 or not all(0 < budget <= 1 for budget in budgets):
         raise InputError(f"{draws} draws by {jobs} jobs, budgets {budgets}: one or more, budgets above 0 up to 1")
@@ -154,14 +154,14 @@ def run_economy(
     lines = [(NO_LABELS, CALIBRATED, 0.0), *((NEW_CLUSTERS, CALIBRATED, budget) for budget in budgets)]
     lines += [(NO_LABELS, LATE, 0.0), *((name, LATE, budget) for name in STRATEGIES for budget in budgets)]
     lines.append((ALL_LABELS, LATE, 1.0))
-    rows: list[Row] = []
+    rows: list[EconomyRow] = []
     with _workers(jobs) as each:
         for name, preset, budget in lines:
             calls = [partial(run_stream, model, test, name, budget, draw) for draw, model in enumerate(models[preset])]
             found = each(calls)
             mean, sd = summary([outcome.decisions for outcome in found])
             rows.append(
-                Row(
+                EconomyRow(
                     name=name,
                     setting=f"{100 * budget:g} % of the records",
                     preset=preset,
@@ -178,7 +178,7 @@ def run_economy(
 
 
 @contextmanager
-def _workers(jobs: int) -> Iterator[Callable[[list[partial[Outcome]]], list[Outcome]]]:
+def _workers(jobs: int) -> Iterator[Callable[[list[partial[EconomyOutcome]]], list[EconomyOutcome]]]:
     if jobs == 1:
         yield lambda calls: [call() for call in calls]
         return
@@ -189,7 +189,7 @@ def _workers(jobs: int) -> Iterator[Callable[[list[partial[Outcome]]], list[Outc
         pool.shutdown(cancel_futures=True)
 
 
-def run_stream(model: Model, table: Table, name: str, budget: float, seed: int = 0) -> Outcome:
+def run_stream(model: Model, table: Table, name: str, budget: float, seed: int = 0) -> EconomyOutcome:
     """A stream with somebody who answers: what a strategy asks, `DELAY` records later."""
     n = len(table)
     feedback: Feedback = "gold" if name == ALL_LABELS else "predicted"
@@ -212,7 +212,7 @@ def run_stream(model: Model, table: Table, name: str, budget: float, seed: int =
     anomalous = np.concatenate(said)
     asked = strategy.asked if strategy is not None else n * (name == ALL_LABELS)
     right = anomalous == truth
-    return Outcome(decision_metrics(anomalous, truth), float(right[n // 2 :].mean()), asked / n)
+    return EconomyOutcome(decision_metrics(anomalous, truth), float(right[n // 2 :].mean()), asked / n)
 
 
 def development_stream(train: Table, fold: int) -> tuple[Table, Table]:
@@ -238,7 +238,7 @@ def development_stream(train: Table, fold: int) -> tuple[Table, Table]:
     return train[rows[~hidden[rows]]], train[folds[fold].validation]
 
 
-def plot_rows(rows: Sequence[Row], path: Path) -> None:
+def plot_rows(rows: Sequence[EconomyRow], path: Path) -> None:
     """Accuracy against the share of labelled records, one line a way of asking, between none and all."""
     # New clusters as the model with a calibrated root finds them, everything else by the other.
     rows = [row for row in rows if (row.preset == CALIBRATED) == (row.name == NEW_CLUSTERS)]

@@ -3,7 +3,7 @@
 Both need no inference while they learn. The min-max program is exact: bipartite graphs have a row a node, general ones
 one for every odd set of nodes as well (2^(n-1) - n of them), so those are for small graphs.
 
->>> from netclust.structures.matching import best_matching, bipartite
+>>> from netclust.structures.matching import bipartite
 >>> graph, y = bipartite(2, 2), np.array([2, 3, 0, 1])
 >>> features = np.array([[0.9], [0.4], [0.5], [0.8]])  # edges (0, 2), (0, 3), (1, 2), (1, 3)
 >>> learned = min_max([matching_inference(graph, features, y, perfect=True)], C=100.0)
@@ -14,14 +14,9 @@ one for every odd set of nodes as well (2^(n-1) - n of them), so those are for s
 **The certificate** of a perfect matching has a row or two an edge: potentials of an alternating walk's length, by which
 no alternating cycle gains. The source takes it for exact (theorem 10.4.2). It is on bipartite graphs; on others it
 also forbids what goes round an odd cycle twice, so it certifies the best point of the program *without* odd sets: what
-it certifies is the best matching, but not every best matching is certified. Two triangles with edges of 1:
-
->>> def best_is_certified(bridge):
-...     graph, scores, y = two_triangles(bridge)
-...     assert best_matching(graph, scores, perfect=True).tolist() == y.tolist()
-...     return is_certified(graph, scores, y)
->>> best_is_certified(1.5), best_is_certified(0.5)
-(True, False)
+it certifies is the best matching, but not every best matching is certified. In two triangles with edges of score 1,
+the matching that takes the bridge between them is the best one for a bridge of 1.5 and of 0.5; only the first is
+certified.
 
 B. Taskar, "Learning Structured Prediction Models: A Large Margin Approach", PhD thesis, Stanford University, 2004,
 sections 10.3 and 10.4.
@@ -29,8 +24,7 @@ sections 10.3 and 10.4.
 
 from __future__ import annotations
 
-from math import factorial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,41 +34,16 @@ from netclust.learners.certificate import Certificate, learn_certificates
 from netclust.learners.minmax import Inference, linear_set, min_max
 from netclust.optional import require_optional
 from netclust.pairs import Vector
-from netclust.structures.matching import MatchGraph, Partners, chosen_edges, complete_graph
+from netclust.structures.matching import MatchGraph, Partners, chosen_edges
 from netclust.structures.matching_program import all_odd_sets, degree_rows, odd_set_rows
 
 __all__ = [
-    "ConstraintCounts",
-    "constraint_counts",
     "is_certified",
     "learn_certificates",
     "matching_certificate",
     "matching_inference",
     "min_max",
-    "two_triangles",
 ]
-
-
-class ConstraintCounts(NamedTuple):
-    """How many constraints each way to learn perfect matchings of a complete graph has."""
-
-    enumeration: int
-    """One a matching."""
-    min_max: int
-    """One a node, one an odd set."""
-    certificate: int
-    """Two an edge."""
-
-
-def constraint_counts(pairs: int) -> ConstraintCounts:
-    """For a complete graph of 2 * pairs nodes.
-
-    >>> constraint_counts(3), constraint_counts(10).certificate
-    (ConstraintCounts(enumeration=15, min_max=32, certificate=30), 380)
-    """
-    n = 2 * pairs
-    every = factorial(n) // (2**pairs * factorial(pairs))
-    return ConstraintCounts(every, 2 ** (n - 1), n * (n - 1))
 
 
 def matching_inference(
@@ -109,17 +78,6 @@ def is_certified(graph: MatchGraph, scores: Vector, y: Partners) -> bool:
     sign = 2.0 * chosen_edges(graph, y) - 1.0
     found = optimize.linprog(np.zeros(own.shape[1]), A_ub=own, b_ub=(sign * scores)[edge], bounds=(None, None))
     return bool(found.status == 0)
-
-
-def two_triangles(bridge: float) -> tuple[MatchGraph, Vector, Partners]:
-    """Triangles {0, 1, 2} and {3, 4, 5} of weight 1, a bridge 2-3, everything else -100; and {01, 23, 45}.
-
-    That is the best perfect matching for every bridge above -100, but at 0.5 three halves on either triangle are more.
-    """
-    graph = complete_graph(6)
-    scores = np.where(graph.left // 3 == graph.right // 3, 1.0, -100.0)
-    scores[(graph.left == 2) & (graph.right == 3)] = bridge
-    return graph, scores, np.array([1, 0, 3, 2, 5, 4])
 
 
 def _potential_rows(graph: MatchGraph, y: Partners) -> tuple[Any, NDArray[np.intp]]:

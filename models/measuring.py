@@ -29,7 +29,7 @@ from netclust.linker import LinkerConfig
 from netclust.metrics import auc, decision_metrics, detection_at
 from netclust.model import Model
 from netclust.models.evaluation import Evaluation, evaluate_network
-from netclust.models.folds import Fold, Use
+from netclust.models.folds import StreamFold, Use
 from netclust.models.network import NetworkFit, fit_network
 from netclust.models.params import TrainParams
 from netclust.table import Table
@@ -51,7 +51,7 @@ class FoldResult(msgspec.Struct, frozen=True):
 
 
 def measure_fold(
-    table: Table, fold: Fold, use: Use, candidates: Sequence[TrainParams], draws: int = DRAWS
+    table: Table, fold: StreamFold, use: Use, candidates: Sequence[TrainParams], draws: int = DRAWS
 ) -> list[FoldResult | str]:
     """Every candidate on one fold, or why it cannot be. Those that differ in the false-alarm rate alone share a fit."""
     train, validation = table[fold.train], table[fold.validation]
@@ -85,7 +85,7 @@ def _config(use: Use) -> LinkerConfig:
     return LinkerConfig.thesis(referent_window=1000, delay=100, feedback="gold", whole=False)
 
 
-def _numbers(evaluation: Evaluation, fold: Fold, use: Use) -> Numbers:
+def _numbers(evaluation: Evaluation, fold: StreamFold, use: Use) -> Numbers:
     """What is compared. For `reference`, AUC and detection are means over hidden types, each among all normal records.
 
     A type counts as one whatever its size: pooled, the floods that fill a file would decide how intrusions are found.
@@ -132,11 +132,11 @@ def attribute_weights(model: Model) -> dict[str, float]:
 Measure = Callable[[Sequence[TrainParams]], list[list[FoldResult | str]]]
 """Candidates to their results, fold by fold."""
 
-_shared: tuple[Table, list[Fold], Use, int] | None = None
+_shared: tuple[Table, list[StreamFold], Use, int] | None = None
 
 
 @contextmanager
-def measurer(table: Table, folds: list[Fold], use: Use, jobs: int, draws: int = DRAWS) -> Iterator[Measure]:
+def measurer(table: Table, folds: list[StreamFold], use: Use, jobs: int, draws: int = DRAWS) -> Iterator[Measure]:
     """Measures candidates on all folds, `jobs` folds at a time; 1 is in this process."""
     if jobs == 1:
         yield lambda candidates: _by_candidate([measure_fold(table, fold, use, candidates, draws) for fold in folds])
@@ -165,7 +165,7 @@ def measurer(table: Table, folds: list[Fold], use: Use, jobs: int, draws: int = 
         pool.shutdown(cancel_futures=True)
 
 
-def _set_up(table: Table, folds: list[Fold], use: Use, draws: int) -> None:
+def _set_up(table: Table, folds: list[StreamFold], use: Use, draws: int) -> None:
     """Set up a measuring process with what it needs. Ctrl-C is the parent's to handle."""
     global _shared
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -4,7 +4,7 @@
 >>> rng = np.random.default_rng(0)
 >>> X = rng.normal(size=(60, 2))
 >>> Y = np.column_stack([X[:, 0] > 0, X[:, 1] > 0]).astype(np.uint8)
->>> table = LabelTable(("a", "b"), ("east", "north"), X, Y, tuple(map(str, range(60))))
+>>> table = LabelSetTable(("a", "b"), ("east", "north"), X, Y, tuple(map(str, range(60))))
 >>> settings = LabelSettings(C=100.0, epsilon=1.0)
 >>> encoder = TASK.fit(table, settings)
 >>> examples = TASK.encode(encoder, table)
@@ -32,13 +32,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.datasets.label_sets import LabelTable
+from netclust.datasets.label_sets import LabelSetTable
 from netclust.errors import InputError
 from netclust.label_metrics import measure_labels
 from netclust.learners import SvmFit
 from netclust.learners.cutting_plane import OnIteration
 from netclust.models.multilabel import LabelRows, MultilabelProblem
-from netclust.models.structured_task import Learned, StructuredTask, SvmSettings, learn_svm
+from netclust.models.structured_task import LearnedTask, StructuredTask, SvmSettings, learn_svm
 from netclust.optional import require_optional
 from netclust.structures.binary_network import Inference, Labelling
 
@@ -114,20 +114,20 @@ class LabelEncoder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LabelTask(StructuredTask):
-    """Raw examples are a `LabelTable`; all of its rows are one example of the problem."""
+    """Raw examples are a `LabelSetTable`; all of its rows are one example of the problem."""
 
     name: ClassVar[str] = "multilabel"
     settings: ClassVar[type[Any]] = LabelSettings
     encoder: ClassVar[type[Any]] = LabelEncoder
     grid: ClassVar[Sequence[float]] = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
-    def fit(self, raw: LabelTable, settings: LabelSettings) -> LabelEncoder:
+    def fit(self, raw: LabelSetTable, settings: LabelSettings) -> LabelEncoder:
         """Names and scales."""
         if raw.Y is None:
             raise InputError("the rows have no labels: there is nothing to learn from")
         return LabelEncoder.of(raw.features, raw.labels, raw.X, settings.scale == "auto")
 
-    def encode(self, encoder: LabelEncoder, raw: LabelTable) -> list[tuple[LabelRows, NDArray[np.uint8] | None]]:
+    def encode(self, encoder: LabelEncoder, raw: LabelSetTable) -> list[tuple[LabelRows, NDArray[np.uint8] | None]]:
         """One block of rows."""
         return [(LabelRows(encoder.rows(raw.X)), raw.Y)]
 
@@ -163,7 +163,7 @@ class LabelTask(StructuredTask):
             "labels left open": 100 * float((found == 0.5).mean()),
         }
 
-    def take(self, raw: LabelTable, chosen: Sequence[int]) -> LabelTable:
+    def take(self, raw: LabelSetTable, chosen: Sequence[int]) -> LabelSetTable:
         """Some of the rows."""
         return raw.rows(chosen)
 
@@ -175,7 +175,7 @@ class LabelTask(StructuredTask):
         *,
         warm: SvmFit | None = None,
         on_iteration: OnIteration | None = None,
-    ) -> Learned:
+    ) -> LearnedTask:
         """One-slack on the block as it is; learners that treat examples one by one get every row as one."""
         if settings.learner != "one-slack":
             rows = sum(len(x) for x, _ in examples)

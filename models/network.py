@@ -8,11 +8,8 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +17,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust._version import __version__
 from netclust.batch import Batch
 from netclust.calibration import calibrate
 from netclust.encoding import Encoding, fit_encoding
@@ -28,7 +24,8 @@ from netclust.errors import InputError
 from netclust.learners.margin import Start, train_margin
 from netclust.learners.stream import EpochReport, StreamFit, train_stream
 from netclust.linker import Linker, LinkerConfig
-from netclust.model import Model, Provenance
+from netclust.model import Model
+from netclust.model_file import Provenance
 from netclust.models.network_loss import LearnedPrices, learn_prices
 from netclust.models.params import TrainParams
 from netclust.reference import Choice, draw_reference
@@ -176,9 +173,7 @@ def fit_network(
         epochs = [{"epoch": e.epoch, "updates": e.updates, "loss": e.loss} for e in fit.epochs]
     else:
         averaged, last, far, epochs = _fit_distance(seen, encoding, params, seed, on_progress)
-    provenance = Provenance(
-        netclust=__version__,
-        created=_now(),
+    provenance = Provenance.now(
         seed=seed,
         data=data,
         sha256=sha256,
@@ -289,12 +284,3 @@ def best_scores(model: Model, batch: Batch) -> tuple[NDArray[np.float32], NDArra
     linker = Linker(replace(model, calibration=None, rooted=False), LinkerConfig(referent_window=0))
     verdicts = linker.process(replace(batch, label=np.full(len(batch), -1, np.int32)))
     return np.maximum(verdicts.normal, verdicts.other), verdicts.anomalous
-
-
-def _now() -> str:
-    """The time of creation, or the one that reproducible builds are told to use."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH") or str(int(time.time()))
-    try:
-        return datetime.fromtimestamp(int(epoch), UTC).isoformat()
-    except (ValueError, OverflowError, OSError):
-        raise InputError(f"SOURCE_DATE_EPOCH is a number of seconds, not {epoch!r}") from None

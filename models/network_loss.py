@@ -38,7 +38,7 @@ from netclust.losses.arc_prices import KINDS, PASSED_OVER, ArcPrices, arc_kinds,
 from netclust.losses.learned import LearnedLoss
 from netclust.pairs import Vector
 
-__all__ = ["FLOOR", "Blocks", "LearnedPrices", "Measure", "collect_blocks", "fit_prices", "learn_prices"]
+__all__ = ["FLOOR", "BlockLinkCounts", "LearnedPrices", "Measure", "collect_blocks", "fit_prices", "learn_prices"]
 
 FLOOR = 0.01
 """The least price, where wrong links cost about 1: none is free, or nothing would be learned from it."""
@@ -91,7 +91,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class BlockLinkCounts:
     """Blocks of a training stream under the loss: how many links of each kind [block, KINDS], and of what records."""
 
     wrong: NDArray[np.int64]
@@ -144,7 +144,7 @@ def collect_blocks(
     *,
     records: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
-) -> Blocks:
+) -> BlockLinkCounts:
     """Run the trainer as the rule says, and count the max-violating links of every block of every epoch.
 
     Attacks and normal records are dealt to the blocks, shuffled, always in the same way: attacks come in bursts, and
@@ -169,7 +169,7 @@ def collect_blocks(
     train_stream(batch, widths, rule, is_normal=is_normal, on_progress=on_progress, on_outputs=count)
     table = np.concatenate(counts).astype(np.int64)
     table = table[table[:, -2:].sum(axis=1) > 0]
-    return Blocks(table[:, : len(KINDS)], table[:, -2], table[:, -1])
+    return BlockLinkCounts(table[:, : len(KINDS)], table[:, -2], table[:, -1])
 
 
 def _block_size(normal: NDArray[np.bool_]) -> int:
@@ -179,7 +179,7 @@ def _block_size(normal: NDArray[np.bool_]) -> int:
     return max(enough, int(np.clip(len(normal) // _BLOCKS, *_RECORDS)))
 
 
-def fit_prices(blocks: Blocks, measure: Measure, r: float = 1.0) -> LearnedPrices:
+def fit_prices(blocks: BlockLinkCounts, measure: Measure, r: float = 1.0) -> LearnedPrices:
     """Regress the measure on the rates of wrong links; what a kind takes away from it is its price, at least FLOOR.
 
     A kind that hardly occurs shares the price of the most frequent one that does the same to the alarm. All prices are

@@ -33,7 +33,7 @@ from netclust.pairs import Vector
 from netclust.similarity import RootFeatures, WeightLayout, root_features
 
 if TYPE_CHECKING:
-    from netclust.kernels.stretch import Records
+    from netclust.kernels.stretch import StreamRecords
 
 __all__ = ["Arcs", "NetworkProblem", "StreamLabels", "StreamSlice", "cut_slices"]
 
@@ -45,7 +45,7 @@ ROOT = -1
 class StreamSlice:
     """Records lo..hi of a stream; those before them are candidates. The stream is shared, not copied."""
 
-    records: Records
+    records: StreamRecords
     lo: int
     hi: int
 
@@ -75,13 +75,13 @@ def cut_slices(
     `is_normal` says which classes are normal; without it none is, which is all the same to Delta_F.
     """
     from netclust.kernels.score import columns
-    from netclust.kernels.stretch import Records
+    from netclust.kernels.stretch import StreamRecords
 
     if length < 1:
         raise InputError(f"a stretch has at least 1 record, not {length}")
     if not len(batch) or (batch.label < 0).any():
         raise InputError("every training record needs a label, and there must be at least one")
-    records = Records(columns(batch.num), columns(batch.code), root_features(batch, root))
+    records = StreamRecords(columns(batch.num), columns(batch.code), root_features(batch, root))
     normal = np.zeros(len(batch), np.bool_) if is_normal is None else is_normal[batch.label]
     y = StreamLabels(batch.label, first_of_class(batch.label), normal)
     return [(StreamSlice(records, lo, min(lo + length, len(batch))), y) for lo in range(0, len(batch), length)]
@@ -110,10 +110,10 @@ class NetworkProblem:
 
     def joint_features(self, x: StreamSlice, h: Arcs) -> Vector:
         """Return the sum of the features of the arcs."""
-        from netclust.kernels.stretch import Layout, sum_arcs
+        from netclust.kernels.stretch import CodedWeightLayout, sum_arcs
 
         g = np.zeros(self.dimension)
-        sum_arcs(x.records, Layout(self.layout.at, self.layout.width), self.sign, h.lo, h.parents, g)
+        sum_arcs(x.records, CodedWeightLayout(self.layout.at, self.layout.width), self.sign, h.lo, h.parents, g)
         return g
 
     def predict(self, x: StreamSlice, w: Vector) -> Arcs:
@@ -137,7 +137,7 @@ class NetworkProblem:
 
     def _scores(self, x: StreamSlice, w: Vector) -> Matrix:
         """[records, 1 + window]: the root, then the candidates from the oldest; -inf where there is none."""
-        from netclust.kernels.stretch import Layout, score_arcs
+        from netclust.kernels.stretch import CodedWeightLayout, score_arcs
 
         layout = self.layout
         if x.records.num.shape[0] != layout.features or x.records.root.shape[1] != layout.roots:
@@ -145,7 +145,7 @@ class NetworkProblem:
         if len(x.records.code) != len(layout.widths) or np.shape(w) != (self.dimension,):
             raise InputError("the records' coded attributes or the number of weights are not those of the layout")
         scores = np.empty((x.hi - x.lo, 1 + self.window))
-        score_arcs(x.records, Layout(layout.at, layout.width), w, self.sign, self.window, x.lo, x.hi, scores)
+        score_arcs(x.records, CodedWeightLayout(layout.at, layout.width), w, self.sign, self.window, x.lo, x.hi, scores)
         return scores
 
     def _candidates(self, lo: int, hi: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

@@ -21,10 +21,10 @@ from typing import NamedTuple
 from netclust.errors import InputError
 from netclust.pairs import Vector
 
-__all__ = ["Approximate", "Interval", "most_constraints", "objective"]
+__all__ = ["Approximate", "ValueRange", "most_constraints", "objective"]
 
 
-class Interval(NamedTuple):
+class ValueRange(NamedTuple):
     """Two numbers between which a third one is."""
 
     low: float
@@ -53,9 +53,9 @@ class Approximate:
         """Lemma 1: with this slack no output at all violates its constraint."""
         return self.violation + (1 - self.rho) / self.rho * self.value
 
-    def optimum(self, w: Vector, C: float, xi: float) -> Interval:
+    def optimum(self, w: Vector, C: float, xi: float) -> ValueRange:
         """Theorem 9: where the optimum of the full program lies, at the end of a training with slack xi."""
-        return Interval(objective(w, C, xi), objective(w, C, self.value / self.rho - self.gold))
+        return ValueRange(objective(w, C, xi), objective(w, C, self.value / self.rho - self.gold))
 
     def risk_bound(self, xi: float) -> float:
         """Theorem 10: the loss of rho-approximate predictions, where (w, xi) is feasible."""

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from netclust.errors import InputError
-from netclust.models.bootstrap import Interval, paired_interval
+from netclust.models.bootstrap import ConfidenceInterval, paired_interval
 from netclust.optional import require_optional
 
 __all__ = ["PairedComparison", "PairedT", "SignTest", "SignedRanks", "compare", "paired_t", "sign_test", "wilcoxon"]
@@ -74,7 +74,7 @@ class PairedComparison(msgspec.Struct, frozen=True):
     mean_a: float
     mean_b: float
     difference: float
-    interval: Interval
+    interval: ConfidenceInterval
     t: PairedT
     ranks: SignedRanks
     signs: SignTest

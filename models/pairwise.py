@@ -29,10 +29,9 @@ from numpy.typing import NDArray
 
 from netclust.errors import InputError
 from netclust.optional import require_optional
-from netclust.pairs import PairFeatures, StackedPairs, StoredPairs, Vector, all_pairs, pair_count, same_cluster
-from netclust.structures.partition import Labels, PairScores, canonical
+from netclust.pairs import PairFeatures, StackedPairs, StoredPairs, Vector, pair_count, same_cluster
 
-__all__ = ["Canopy", "PairClassifier", "chain_clusters", "chain_pairs", "feature_rows"]
+__all__ = ["Canopy", "PairClassifier", "chain_pairs", "feature_rows"]
 
 Chosen = NDArray[np.bool_]
 TrainingSet = tuple[PairFeatures, NDArray[Any]]
@@ -161,22 +160,6 @@ def chain_pairs(labels: NDArray[Any], pronoun: NDArray[np.bool_] | None = None) 
         taken = before[i:][~same[i:] | (before[i:] == i)]
         chosen[taken * (2 * m - taken - 1) // 2 + j - taken - 1] = True
     return chosen
-
-
-def chain_clusters(scores: PairScores) -> Labels:
-    """Link every item to the closest earlier one whose score with it is above 0; what is linked is a cluster.
-
-    >>> chain_clusters(PairScores(3, np.array([-1.0, 0.5, 0.2]))).tolist()
-    [0, 1, 1]
-    """
-    left, right = all_pairs(scores.items) if scores.index is None else scores.index
-    link = np.full(scores.items, -1, np.int64)
-    accepted = scores.values > 0
-    np.maximum.at(link, right[accepted], left[accepted])
-    labels = np.empty(scores.items, np.int64)
-    for j, i in enumerate(link):
-        labels[j] = labels[i] if i >= 0 else j
-    return canonical(labels)
 
 
 def _checked(pairs: PairFeatures, labels: NDArray[Any]) -> NDArray[Any]:

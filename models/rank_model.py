@@ -12,17 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Any, Self
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from netclust import container
+from netclust.container import Arrays
 from netclust.datasets.queries import Queries, Query
 from netclust.errors import InputError, ModelError
 from netclust.learners.ranking import RankQuery
-from netclust.model import MAX_WEIGHT, Provenance
+from netclust.model_file import ModelFile, Provenance, check_known, errors_of_model, read_header, read_weights
 from netclust.models.answer_features import AnswerFeatures
 from netclust.models.ranking import Ranked, RankExample, RankSettings, learn_ranking, rank
 from netclust.pairs import ComputedPairs
@@ -111,8 +112,10 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 @dataclass(frozen=True, eq=False)
-class RankModel:
+class RankModel(ModelFile):
     """What ranks the candidates of new queries."""
+
+    kind = KIND
 
     settings: RankSettings
     features: CandidateFeatures
@@ -135,41 +138,24 @@ class RankModel:
         own = self.w[: len(self.features.fields)]
         return [np.asarray(x.items @ own, np.float64) for x in self.features.build(queries, pairs=False)]
 
-    def to_bytes(self) -> bytes:
-        """The file's content."""
+    def _content(self) -> tuple[Arrays, msgspec.Struct]:
         given = self.features
-        arrays: container.Arrays = {"weights": self.w, "centre": given.centre, "scale": given.scale}
+        arrays: Arrays = {"weights": self.w, "centre": given.centre, "scale": given.scale}
         if given.text is not None:
             arrays |= {f"text.{name}": array for name, array in given.text.arrays().items()}
         header = _Header(
             settings=self.settings, fields=given.fields, of_text=given.text is not None, provenance=self.provenance
         )
-        return container.pack(KIND, arrays, header)
-
-    def save(self, path: str | Path) -> None:
-        """Write the model file in one step."""
-        container.write_bytes(path, self.to_bytes())
+        return arrays, header
 
     @classmethod
-    def load(cls, path: str | Path) -> RankModel:
-        """Read a model file; anything that does not fit is refused."""
-        return cls.from_bytes(container.read_bytes(path), str(path))
-
-    @classmethod
-    def from_bytes(cls, data: bytes, where: str = "model") -> RankModel:
-        """A model from a file's content. Never trusts a length, never runs anything."""
-        arrays, raw = container.unpack(data, KIND, where)
-        try:
-            header = msgspec.convert(raw, _Header)
-        except (msgspec.ValidationError, InputError) as error:
-            raise ModelError(f"{where}: {error}") from None
+    def _from_content(cls, arrays: Arrays, raw: dict[str, Any], where: str) -> Self:
+        header = read_header(raw, _Header, where)
         own = {name.removeprefix("text."): array for name, array in arrays.items() if name.startswith("text.")}
         text = None
         if header.of_text:
-            try:
+            with errors_of_model(where):
                 text = AnswerFeatures.from_arrays(own, where)
-            except InputError as error:
-                raise ModelError(f"{where}: {str(error).removeprefix(f'{where}: ')}") from None
             if header.fields != text.names:
                 raise ModelError(f"{where}: ranks by features of texts that this netclust does not have")
         size = len(header.fields)
@@ -179,12 +165,9 @@ class RankModel:
             raise ModelError(f"{where}: needs features, and scales above 0")
         features = CandidateFeatures(header.fields, centre, scale, text)
         pairs = len(features.pair_names) if header.settings.model == "jsrc" else 0
-        w = container.require_array(arrays, "weights", np.float64, (size + pairs,), where)
-        if np.abs(w).max(initial=0) > MAX_WEIGHT:
-            raise ModelError(f"{where}: a weight is too large to be scored")
+        w = read_weights(arrays, (size + pairs,), where)
         known = {"weights", "centre", "scale", *(f"text.{name}" for name in (text.arrays() if text else ()))}
-        if unknown := sorted(set(arrays) - known):
-            raise ModelError(f"{where}: holds arrays that a model does not have: {', '.join(unknown[:3])}")
+        check_known(arrays, known, where)
         return cls(settings=header.settings, features=features, w=w, provenance=header.provenance)
 
 

@@ -25,14 +25,14 @@ import numpy as np
 
 from netclust.errors import InputError
 
-__all__ = ["Choice", "Fold", "choose", "k_folds", "leave_one_out"]
+__all__ = ["Choice", "ExampleFold", "choose", "k_folds", "leave_one_out"]
 
 Candidate = TypeVar("Candidate")
 Example = TypeVar("Example")
 Fitted = TypeVar("Fitted")
 
 
-class Fold(NamedTuple):
+class ExampleFold(NamedTuple):
     """Numbers of the examples that are trained on, and of those that are held out."""
 
     train: tuple[int, ...]
@@ -48,16 +48,16 @@ class Choice(Generic[Candidate]):
     losses: tuple[float, ...]
 
 
-def leave_one_out(examples: int) -> list[Fold]:
+def leave_one_out(examples: int) -> list[ExampleFold]:
     """One fold for every example.
 
     >>> leave_one_out(3)[1]
-    Fold(train=(0, 2), held=(1,))
+    ExampleFold(train=(0, 2), held=(1,))
     """
     return k_folds(examples, examples, seed=None)
 
 
-def k_folds(examples: int, folds: int, seed: int | None = 0) -> list[Fold]:
+def k_folds(examples: int, folds: int, seed: int | None = 0) -> list[ExampleFold]:
     """Folds of even size; examples are dealt in a random order (None: in theirs).
 
     >>> [fold.held for fold in k_folds(5, 2, seed=None)]
@@ -67,13 +67,13 @@ def k_folds(examples: int, folds: int, seed: int | None = 0) -> list[Fold]:
         raise InputError(f"{folds} folds of {examples} examples: cross-validation needs 2 or more of both")
     order = np.arange(examples) if seed is None else np.random.default_rng(seed).permutation(examples)
     held = [set(order[i::folds].tolist()) for i in range(folds)]
-    return [Fold(tuple(i for i in range(examples) if i not in out), tuple(sorted(out))) for out in held]
+    return [ExampleFold(tuple(i for i in range(examples) if i not in out), tuple(sorted(out))) for out in held]
 
 
 def choose(
     candidates: Sequence[Candidate],
     examples: Sequence[Example],
-    folds: Sequence[Fold],
+    folds: Sequence[ExampleFold],
     fit: Callable[[Candidate, list[Example]], Fitted],
     measure: Callable[[Candidate, Fitted, list[Example]], float],
 ) -> Choice[Candidate]:

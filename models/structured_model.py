@@ -9,15 +9,16 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from netclust import container
+from netclust.container import Arrays
 from netclust.errors import InputError, ModelError
-from netclust.model import MAX_WEIGHT, Provenance
+from netclust.model_file import ModelFile, Provenance, check_known, errors_of_model, read_header, read_weights
 from netclust.models.structured_task import StructuredTask, SvmSettings
 
 __all__ = ["KIND", "TASKS", "StructuredModel", "task_named"]
@@ -50,8 +51,10 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 @dataclass(frozen=True, eq=False)
-class StructuredModel:
+class StructuredModel(ModelFile):
     """What predicts outputs of new examples."""
+
+    kind = KIND
 
     task: StructuredTask
     settings: Any
@@ -77,43 +80,38 @@ class StructuredModel:
             raise InputError("to measure, every example needs its gold output")
         return dict(self.task.measure(pairs))
 
-    def to_bytes(self) -> bytes:
-        """The file's content."""
+    def _content(self) -> tuple[Arrays, msgspec.Struct]:
         header = _Header(
             task=self.task.name,
             settings=msgspec.to_builtins(self.settings),
             encoder=msgspec.to_builtins(self.encoder),
             provenance=self.provenance,
         )
-        return container.pack(KIND, {"weights": self.w}, header)
-
-    def save(self, path: str | Path) -> None:
-        """Write the model file in one step."""
-        container.write_bytes(path, self.to_bytes())
+        return {"weights": self.w}, header
 
     @classmethod
-    def load(cls, path: str | Path, task: str | None = None) -> StructuredModel:
+    def load(cls, path: str | Path, task: str | None = None) -> Self:
         """Read a model file, of a certain task if one is named; anything that does not fit is refused."""
         return cls.from_bytes(container.read_bytes(path), str(path), task)
 
     @classmethod
-    def from_bytes(cls, data: bytes, where: str = "model", task: str | None = None) -> StructuredModel:
-        """A model from a file's content. Never trusts a length, never runs anything."""
+    def from_bytes(cls, data: bytes, where: str = "model", task: str | None = None) -> Self:
+        """Make a model of a file's content, of a certain task if one is named."""
         arrays, raw = container.unpack(data, KIND, where)
-        try:
-            header = msgspec.convert(raw, _Header)
-            if header.task not in TASKS:
-                raise ModelError(f"{where}: is a model of {header.task!r}, a task that this netclust does not have")
-            if task not in (None, header.task):
-                raise ModelError(f"{where}: is a model of {header.task}, not of {task}")
+        found = read_header(raw, _Header, where).task
+        if task not in (None, found) and found in TASKS:
+            raise ModelError(f"{where}: is a model of {found}, not of {task}")
+        return cls._from_content(arrays, raw, where)
+
+    @classmethod
+    def _from_content(cls, arrays: Arrays, raw: dict[str, Any], where: str) -> Self:
+        header = read_header(raw, _Header, where)
+        if header.task not in TASKS:
+            raise ModelError(f"{where}: is a model of {header.task!r}, a task that this netclust does not have")
+        with errors_of_model(where):
             known = task_named(header.task)
             settings: SvmSettings = msgspec.convert(header.settings, known.settings)
             encoder = msgspec.convert(header.encoder, known.encoder)
-        except (msgspec.ValidationError, InputError) as error:
-            raise ModelError(f"{where}: {str(error).removeprefix(f'{where}: ')}") from None
-        w = container.require_array(arrays, "weights", np.float64, (known.problem(encoder, settings).dimension,), where)
-        if np.abs(w).max(initial=0) > MAX_WEIGHT:
-            raise ModelError(f"{where}: a weight is too large to be scored")
-        if unknown := sorted(set(arrays) - {"weights"}):
-            raise ModelError(f"{where}: holds arrays that a model does not have: {', '.join(unknown[:3])}")
+        w = read_weights(arrays, (known.problem(encoder, settings).dimension,), where)
+        check_known(arrays, ("weights",), where)
         return cls(task=known, settings=settings, encoder=encoder, w=w, provenance=header.provenance)

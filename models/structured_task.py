@@ -47,7 +47,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
 import numpy as np
@@ -58,7 +58,7 @@ from netclust.learners.cutting_plane import OnIteration
 from netclust.learners.problem import Problem, Vector
 from netclust.models.selection import k_folds
 
-__all__ = ["GRID", "ChosenCost", "Learned", "StructuredTask", "SvmSettings", "choose_cost", "learn"]
+__all__ = ["GRID", "ChosenCost", "LearnedTask", "StructuredTask", "SvmSettings", "choose_cost", "learn"]
 
 GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0)
 """Values of C that are tried."""
@@ -86,10 +86,7 @@ class SvmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             raise InputError(f"max_iterations is {self.max_iterations}, expected 1 or more")
 
 
-S = TypeVar("S", bound=SvmSettings)
-
-
-class Learned(msgspec.Struct, frozen=True):
+class LearnedTask(msgspec.Struct, frozen=True):
     """Weights, and what is known of how good they are for the program that was to be solved."""
 
     w: Vector
@@ -149,7 +146,7 @@ class StructuredTask(Protocol):
         *,
         warm: SvmFit | None = None,
         on_iteration: OnIteration | None = None,
-    ) -> Learned:
+    ) -> LearnedTask:
         """Weights; a task with a learner of its own does it here."""
         return learn_svm(settings, problem, examples, warm=warm, on_iteration=on_iteration)
 
@@ -161,7 +158,7 @@ def learn_svm(
     *,
     warm: SvmFit | None = None,
     on_iteration: OnIteration | None = None,
-) -> Learned:
+) -> LearnedTask:
     """Weights by the structural SVM that the settings name; `warm` is a fit on the same examples at any C."""
     C, epsilon, most = settings.C, settings.epsilon, settings.max_iterations
     if settings.learner == "frank-wolfe":
@@ -177,7 +174,7 @@ def learn_svm(
             problem, examples, warm=warm, on_iteration=on_iteration
         )
     by = f"structural SVM, {settings.learner}"
-    return Learned(fit.w, fit.iterations, fit.converged, fit.objective, fit.gap, by, fit)
+    return LearnedTask(fit.w, fit.iterations, fit.converged, fit.objective, fit.gap, by, fit)
 
 
 def learn(
@@ -188,7 +185,7 @@ def learn(
     *,
     warm: SvmFit | None = None,
     on_iteration: OnIteration | None = None,
-) -> Learned:
+) -> LearnedTask:
     """Weights from examples that all have their gold outputs."""
     if any(y is None for _, y in examples):
         raise InputError("an example has no gold output: there is nothing to learn from it")

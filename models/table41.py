@@ -24,11 +24,22 @@ from numpy.typing import NDArray
 
 from netclust.linker import LinkerConfig
 from netclust.metrics import auc, decision_metrics, detection_at
-from netclust.models.bootstrap import RESAMPLES, Interval, paired_interval
+from netclust.models.bootstrap import RESAMPLES, ConfidenceInterval, paired_interval
 from netclust.models.peers import Published, anomalies
 from netclust.table import Table
 
-__all__ = ["METHODS", "Method", "Paired", "Results", "Row", "Run", "Setting", "TestStream", "measure", "settings"]
+__all__ = [
+    "METHODS",
+    "Paired",
+    "Results",
+    "Run",
+    "Setting",
+    "Table41Method",
+    "Table41Row",
+    "TestStream",
+    "measure",
+    "settings",
+]
 
 REFERENTS = 280
 """The published size of a reference set."""
@@ -60,7 +71,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Method:
+class Table41Method:
     """A row's name, the settings that it has rows in, and its presets: few referents, many, late labels."""
 
     name: str
@@ -83,12 +94,14 @@ def _without_labels(setting: Setting) -> bool:
 
 
 METHODS = (
-    Method(PUBLISHED_METHOD, "thesis", "thesis", "thesis", lambda s: s.published is not None),
-    Method(PERCEPTRON, "perceptron-late", "perceptron-late", "perceptron-late", lambda s: s.late),
-    Method(NETCLUST, "reference-280", "reference", "late", lambda s: True),
-    Method(UNLEARNED, "unlearned-reference-280", "unlearned-reference", "unlearned-late", lambda s: True),
-    Method(NEAREST, "nearest-normal-280", "nearest-normal", "nearest-normal", _without_labels, normal_of_ours=True),
-    Method(NEAREST_MANY, "nearest-normal-280", "nearest-normal", "nearest-normal", _without_labels),
+    Table41Method(PUBLISHED_METHOD, "thesis", "thesis", "thesis", lambda s: s.published is not None),
+    Table41Method(PERCEPTRON, "perceptron-late", "perceptron-late", "perceptron-late", lambda s: s.late),
+    Table41Method(NETCLUST, "reference-280", "reference", "late", lambda s: True),
+    Table41Method(UNLEARNED, "unlearned-reference-280", "unlearned-reference", "unlearned-late", lambda s: True),
+    Table41Method(
+        NEAREST, "nearest-normal-280", "nearest-normal", "nearest-normal", _without_labels, normal_of_ours=True
+    ),
+    Table41Method(NEAREST_MANY, "nearest-normal-280", "nearest-normal", "nearest-normal", _without_labels),
 )
 
 
@@ -159,7 +172,7 @@ class Run:
     """The record numbers of the reference set; of a peer none."""
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class Table41Row(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the table: fractions, mean and standard deviation (None of a single run) over draws and seeds."""
 
     name: str
@@ -178,10 +191,10 @@ class Paired(msgspec.Struct, frozen=True, kw_only=True):
     against: str
     setting: str
     test: str
-    accuracy: Interval
-    auc: Interval | None
+    accuracy: ConfidenceInterval
+    auc: ConfidenceInterval | None
     """Resampled over runs alone, as is the next: a single draw says nothing of it."""
-    detection_at_6: Interval | None
+    detection_at_6: ConfidenceInterval | None
     draws: int
     seeds: int
     same_referents: bool
@@ -212,16 +225,16 @@ class Results:
     draws: int
     entries: dict[Place, Entry] = field(default_factory=dict)
 
-    def rows(self, *, picture: bool = False) -> list[Row]:
+    def rows(self, *, picture: bool = False) -> list[Table41Row]:
         """The table, or the rows that only the picture of windows has."""
         return [self.row(at) for at, entry in self.entries.items() if entry.picture == picture]
 
-    def row(self, at: Place) -> Row:
+    def row(self, at: Place) -> Table41Row:
         """What the runs of a row say together."""
         entry = self.entries[at]
         metrics = [run.metrics for run in entry.runs.values()]
         printed = entry.published
-        return Row(
+        return Table41Row(
             name=at[1],
             setting=entry.setting,
             test=at[0],
@@ -244,7 +257,7 @@ class Results:
         right = [np.array([[run.anomalous == truth for run in row] for row in grid]) for grid in (first, second)]
         accuracy = paired_interval(right[0].astype(np.int8), right[1].astype(np.int8), resamples=resamples)
 
-        def over_runs(number: Callable[[dict[str, Any]], float | None]) -> Interval | None:
+        def over_runs(number: Callable[[dict[str, Any]], float | None]) -> ConfidenceInterval | None:
             values = [
                 np.array([[number(run.metrics) for run in row] for row in grid], float) for grid in (first, second)
             ]

@@ -35,11 +35,11 @@ from netclust.models.table41 import (
     METHODS,
     NETCLUST,
     Entry,
-    Method,
     Place,
     Results,
     Run,
     Setting,
+    Table41Method,
     TestStream,
     measure,
     settings,
@@ -81,7 +81,7 @@ def check_peers(names: Sequence[str]) -> None:
 class _Line:
     """A method in a setting, on some test sets."""
 
-    method: Method
+    method: Table41Method
     setting: Setting
     tests: Sequence[TestStream]
     preset: str
@@ -89,7 +89,9 @@ class _Line:
     choice: Choice
 
 
-def _line(method: Method, setting: Setting, tests: Sequence[TestStream], params: Mapping[str, TrainParams]) -> _Line:
+def _line(
+    method: Table41Method, setting: Setting, tests: Sequence[TestStream], params: Mapping[str, TrainParams]
+) -> _Line:
     preset = method.preset(setting)
     drawn_as = params[OURS.preset(setting) if method.normal_of_ours else preset]
     size = drawn_as.reference_size if setting.size is None else setting.size

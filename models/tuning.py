@@ -24,15 +24,24 @@ import msgspec
 import numpy as np
 
 from netclust.errors import InputError, NetclustError
-from netclust.models.folds import Fold, Use, make_folds
+from netclust.models.folds import StreamFold, Use, make_folds
 from netclust.models.measuring import DRAWS, FoldResult, Measure, Numbers, measurer
 from netclust.models.params import TrainParams, parse_params
 from netclust.schema import Schema
 from netclust.table import Table
 
 __all__ = [
-    "OBJECTIVES", "SPACES", "STARTS", "Objective", "Search", "Trial", "Tuning",
-    "attribute_groups", "params_toml", "parse_budget", "tune",
+    "OBJECTIVES",
+    "SPACES",
+    "STARTS",
+    "Objective",
+    "Search",
+    "Tuning",
+    "TuningTrial",
+    "attribute_groups",
+    "params_toml",
+    "parse_budget",
+    "tune",
 ]  # fmt: skip
 
 Space = dict[str, tuple[Any, ...]]
@@ -142,7 +151,7 @@ OBJECTIVES: dict[Use, Objective] = {
 # The search
 
 
-class Trial(msgspec.Struct, frozen=True, kw_only=True):
+class TuningTrial(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate as it was measured: what was moved, what it differs in from the start, and what came of it."""
 
     step: str
@@ -169,18 +178,18 @@ class Search:
     measure: Measure
     budget: float
     fixed: frozenset[str] = frozenset()
-    on_trial: Callable[[Trial], None] = lambda trial: None
+    on_trial: Callable[[TuningTrial], None] = lambda trial: None
     clock: Callable[[], float] = time.monotonic
-    trials: list[Trial] = field(default_factory=list)
+    trials: list[TuningTrial] = field(default_factory=list)
     start: TrainParams = field(default_factory=TrainParams)
-    best: Trial | None = None
+    best: TuningTrial | None = None
     passes: int = 0
     exhausted: bool = False
     _top: float = -math.inf
     _began: float = 0.0
-    _seen: dict[TrainParams, Trial] = field(default_factory=dict)
+    _seen: dict[TrainParams, TuningTrial] = field(default_factory=dict)
 
-    def run(self, start: TrainParams, schema: Schema) -> Trial:
+    def run(self, start: TrainParams, schema: Schema) -> TuningTrial:
         """The start; passes until one changes nothing or time is up; single attributes; the decision rule."""
         if unknown := sorted(self.fixed - set(SPACES[start.learner])):
             known = ", ".join(SPACES[start.learner])
@@ -250,7 +259,7 @@ class Search:
             self._top = max(self._top, trial.mean[objective.first])
         return better
 
-    def _decide(self, best: Trial) -> Trial:
+    def _decide(self, best: TuningTrial) -> TuningTrial:
         """The false-alarm rate with the best decisions; of equals the first."""
         objective = OBJECTIVES[self.use]
         rated = {rate: _replace(best.params, false_alarm_rate=rate) for rate in objective.rates}
@@ -268,7 +277,7 @@ class Search:
         self.best = self._seen[chosen.params]
         return self.best
 
-    def _trial(self, step: str, params: TrainParams, results: list[FoldResult | str], seconds: float) -> Trial:
+    def _trial(self, step: str, params: TrainParams, results: list[FoldResult | str], seconds: float) -> TuningTrial:
         error = next((r for r in results if isinstance(r, str)), None)
         fine = [r for r in results if isinstance(r, FoldResult)]
         mean: Numbers = {}
@@ -276,7 +285,7 @@ class Search:
         if error is None:
             mean = {name: float(np.mean([r.numbers[name] for r in fine])) for name in fine[0].numbers}
             weights = {name: float(np.mean([r.weights.get(name, 0.0) for r in fine])) for name in fine[0].weights}
-        return Trial(
+        return TuningTrial(
             step=step,
             params=params,
             changed=_differences(params, self.start),
@@ -288,7 +297,7 @@ class Search:
             error=error,
         )
 
-    def _note(self, trial: Trial, kept: bool) -> Trial:
+    def _note(self, trial: TuningTrial, kept: bool) -> TuningTrial:
         trial = msgspec.structs.replace(trial, kept=kept)
         self.trials.append(trial)
         self._seen[trial.params] = trial
@@ -300,17 +309,17 @@ class Search:
 class Tuning:
     """What a search found, and everything that it tried."""
 
-    best: Trial
+    best: TuningTrial
     start: TrainParams
-    trials: list[Trial]
-    folds: list[Fold]
+    trials: list[TuningTrial]
+    folds: list[StreamFold]
     passes: int
     exhausted: bool
     interrupted: bool
     seconds: float
 
     @property
-    def searched(self) -> Trial:
+    def searched(self) -> TuningTrial:
         """The best of the search, before the false-alarm rate was chosen."""
         return [trial for trial in self.trials if trial.kept and trial.step != "false_alarm_rate"][-1]
 
@@ -324,7 +333,7 @@ def tune(
     jobs: int = 2,
     draws: int = DRAWS,
     fixed: Sequence[str] = (),
-    on_trial: Callable[[Trial], None] = lambda trial: None,
+    on_trial: Callable[[TuningTrial], None] = lambda trial: None,
     where: str = "training data",
 ) -> Tuning:
     """Search from `start` for at most about `budget` seconds. Ctrl-C ends it with the best so far, if there is one.

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from netclust.learners.attractive import NetworkFeatures
 from netclust.learners.problem import Vector
-from netclust.models.attractive import RELATIONS, AttractiveEncoder, Columns, RawNetwork, cut_networks
+from netclust.models.attractive import RELATIONS, AttractiveEncoder, RawNetwork, RelationColumns, cut_networks
 from netclust.models.attractive_task import TASK, AttractiveSettings, TextTable
 from netclust.models.judged_days import JudgedDay
 from netclust.models.relations import Template
@@ -35,16 +35,16 @@ from netclust.models.structured_task import choose_cost, learn
 from netclust.structures.attractive import Labels, majority
 from netclust.verdicts import VERDICTS, VIAS
 
-__all__ = ["Outcome", "Smoother", "compare", "day_network", "learn_smoothing", "outcome"]
+__all__ = ["SmoothingOutcome", "VerdictSmoother", "compare", "day_network", "learn_smoothing", "outcome"]
 
-COLUMNS = Columns(fields=("score", "verdict", "via"))
+COLUMNS = RelationColumns(fields=("score", "verdict", "via"))
 GRID = (100.0, 1000.0, 10_000.0)
 OWN = (0.0, 1.0, 2.0, 4.0, 8.0)
 """Votes of a record's own verdict that are tried."""
 Flags = NDArray[np.bool_]
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class SmoothingOutcome(msgspec.Struct, frozen=True):
     """What somebody's verdicts on a day are worth."""
 
     name: str
@@ -59,7 +59,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, eq=False)
-class Smoother:
+class VerdictSmoother:
     """Weights of the network, of single nodes, and the number of own votes: all learned from the same days."""
 
     encoder: AttractiveEncoder
@@ -98,7 +98,7 @@ def learn_smoothing(
     cut: int = 4000,
     epsilon: float = 0.05,
     folds: int = 2,
-) -> Smoother:
+) -> VerdictSmoother:
     """Learn from judged days; C is chosen by folds of their pieces, for the network and for single nodes."""
     raw = [piece for day in days for piece in cut_networks(day_network(day, templates), COLUMNS, cut)]
     settings = AttractiveSettings(epsilon=epsilon)
@@ -117,7 +117,7 @@ def learn_smoothing(
         sum(int((voted(x, alarm, own) != day.attack).sum()) for x, alarm, day in zip(ties, alarms, days, strict=True))
         for own in OWN
     ]
-    return Smoother(encoder, settings, weights[0], weights[1], OWN[int(np.argmin(wrong))], (costs[0], costs[1]))
+    return VerdictSmoother(encoder, settings, weights[0], weights[1], OWN[int(np.argmin(wrong))], (costs[0], costs[1]))
 
 
 def _bare(raw: RawNetwork) -> RawNetwork:
@@ -130,7 +130,7 @@ def voted(x: NetworkFeatures, alarm: Flags, own: float) -> Flags:
     return np.asarray(majority(x.cliques, alarm.astype(np.int64), 2, own) == 1)
 
 
-def compare(smoother: Smoother, day: JudgedDay) -> list[Outcome]:
+def compare(smoother: VerdictSmoother, day: JudgedDay) -> list[SmoothingOutcome]:
     """The detector alone, votes, single nodes, the network, on one day.
 
     And, for what a mere change of threshold does: the detector with the threshold that gives as many false alarms as
@@ -154,12 +154,12 @@ def compare(smoother: Smoother, day: JudgedDay) -> list[Outcome]:
     return [*rows, outcome("detector at as many false alarms", day, day.score > threshold)]
 
 
-def outcome(name: str, day: JudgedDay, alarm: Flags) -> Outcome:
+def outcome(name: str, day: JudgedDay, alarm: Flags) -> SmoothingOutcome:
     """Count."""
     normal, attack = ~day.attack, day.attack
     kinds = [float(alarm[day.label == kind].mean()) for kind in np.unique(day.label[attack])]
     false, missed = int((alarm & normal).sum()), int((~alarm & attack).sum())
-    return Outcome(
+    return SmoothingOutcome(
         name=name,
         false_alarms=false,
         false_alarm_rate=false / max(int(normal.sum()), 1),

@@ -31,7 +31,7 @@ from netclust.models.peers import Published
 from netclust.models.plots import WindowPoint, plot_windows
 from netclust.table import Table
 
-__all__ = ["MEASURES", "PRESET", "PUBLISHED", "SEED", "WINDOWS", "Row", "plot_rows", "run_windows", "summary"]
+__all__ = ["MEASURES", "PRESET", "PUBLISHED", "SEED", "WINDOWS", "WindowRow", "plot_rows", "run_windows", "summary"]
 
 WINDOWS: tuple[int | None, ...] = (100, 300, 1000, 3000, 10_000, None)
 """None: everything seen."""
@@ -44,7 +44,7 @@ PUBLISHED = {100: Published(89.18, 86.61, 7.85)}
 """TR+TE_gold, d = 100, in percent."""
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class WindowRow(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the table: fractions, mean and standard deviation (None of a single draw) over reference sets."""
 
     name: str
@@ -66,13 +66,13 @@ def run_windows(
     published: bool = False,
     params: TrainParams | None = None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
-) -> list[Row]:
+) -> list[WindowRow]:
     """Train once, draw reference sets, and link the test records with every window. Draw k is of seed k."""
     if draws < 1 or not windows:
         raise InputError(f"{draws} draws of {len(windows)} windows: at least one of both")
     fit = fit_network(train, params or load_params(PRESET, train.schema), seed=SEED)
     models = [fit.draw(draw, size=REFERENCES) for draw in range(draws)]
-    rows: list[Row] = []
+    rows: list[WindowRow] = []
     for window in windows:
         length = len(test) if window is None else window
         whole = length == min(PUBLISHED)
@@ -84,7 +84,7 @@ def run_windows(
         mean, sd = summary([run.decisions for run in runs])
         printed = PUBLISHED.get(length) if published else None
         rows.append(
-            Row(
+            WindowRow(
                 name="netclust",
                 setting="everything seen" if window is None else f"{window} referents",
                 window=length,
@@ -105,7 +105,7 @@ def summary(runs: Sequence[DecisionMetrics]) -> tuple[dict[str, float], dict[str
     return mean, {name: float(np.std(of, ddof=1)) if len(of) > 1 else None for name, of in values.items()}
 
 
-def plot_rows(rows: Sequence[Row], path: Path) -> None:
+def plot_rows(rows: Sequence[WindowRow], path: Path) -> None:
     """Accuracy against the length of the window, with the published point."""
     points = [
         WindowPoint(row.name, row.window, 100 * row.mean["accuracy"], 100 * (row.sd["accuracy"] or 0.0)) for row in rows

@@ -32,7 +32,7 @@ from netclust.encoding import Encoding
 from netclust.errors import InputError
 from netclust.linker import Linker
 
-__all__ = ["ClusterProfile", "Rows", "Spread", "decode_profiles", "encode_profiles", "profile_clusters"]
+__all__ = ["ClusterProfile", "ClusteredRows", "Spread", "decode_profiles", "encode_profiles", "profile_clusters"]
 
 MOST_VALUES = 16
 """Of one attribute: those that occur most."""
@@ -71,7 +71,7 @@ class ClusterProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """The values of the oldest record; "" where it has none."""
 
 
-class Rows(NamedTuple):
+class ClusteredRows(NamedTuple):
     """Encoded records, a row each, and the cluster of each."""
 
     cluster: NDArray[np.int64]
@@ -84,7 +84,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     clusters: Annotated[list[ClusterProfile], msgspec.Meta(max_length=MOST_PROFILES)]
 
 
-def profile_clusters(linker: Linker, *, least: int = 1, kept: Rows | None = None) -> list[ClusterProfile]:
+def profile_clusters(linker: Linker, *, least: int = 1, kept: ClusteredRows | None = None) -> list[ClusterProfile]:
     """The clusters that are no class of the model and that at least so many records joined; by id.
 
     Looked at are those records that can still be linked to, else those that were `kept` elsewhere; without either there

@@ -34,7 +34,7 @@ except ImportError:
 
 from netclust.models.cluster_model import ClusterModel
 from netclust.models.cluster_selection import choose_cost
-from netclust.models.clustering import ClusterSettings, Learned, cluster, learn, loss_of, usual_oracle
+from netclust.models.clustering import ClusterSettings, LearnedClustering, cluster, learn, loss_of, usual_oracle
 from netclust.models.set_inputs import SetInput, check_labels
 from netclust.pairs import Relation
 
@@ -64,7 +64,7 @@ class _SetClusterer(BaseEstimator):  # type: ignore[misc]
             except (TypeError, ValueError):
                 raise InputError(f"C is {self.C!r}: give a number, or 'cv' to choose one") from None
         self.settings_ = self._settings(self.C_)
-        self.learned_: Learned = learn(self.settings_, examples)
+        self.learned_: LearnedClustering = learn(self.settings_, examples)
         self.coef_ = self.learned_.w
         return self
 

@@ -43,7 +43,7 @@ from netclust.structures.partition import canonical
 
 __all__ = [
     "MEASURES",
-    "Scores",
+    "PrecisionRecall",
     "Summary",
     "b3_scores",
     "measure_clustering",
@@ -78,7 +78,7 @@ MEASURES = (
 """The names that `measure_clustering` gives, in its order."""
 
 
-class Scores(NamedTuple):
+class PrecisionRecall(NamedTuple):
     """Precision, recall and their harmonic mean."""
 
     precision: float
@@ -128,24 +128,24 @@ def measure_sets(pairs: Iterable[tuple[ArrayLike, ArrayLike]]) -> dict[str, Summ
     }
 
 
-def pair_scores(table: Contingency) -> Scores:
+def pair_scores(table: Contingency) -> PrecisionRecall:
     """Of the pairs put together, how many belong together, and of those that belong, how many were put."""
     both = pairs_within(table.cells)
     return scores_of_sums(both, pairs_within(table.columns), both, pairs_within(table.rows))
 
 
-def muc_scores(table: Contingency) -> Scores:
+def muc_scores(table: Contingency) -> PrecisionRecall:
     """MUC or MITRE: the links that a cluster needs (one less than its items), and how many of them are right.
 
     >>> muc_scores(contingency(np.array([0, 0, 0, 0]), np.array([0, 0, 1, 1])))  # the key A-B-C-D, found A-B and C-D
-    Scores(precision=1.0, recall=0.6666666666666666, f1=0.8)
+    PrecisionRecall(precision=1.0, recall=0.6666666666666666, f1=0.8)
     """
     items = int(table.rows.sum())
     right = items - len(table.cells)
     return scores_of_sums(right, items - len(table.columns), right, items - len(table.rows))
 
 
-def b3_scores(table: Contingency) -> Scores:
+def b3_scores(table: Contingency) -> PrecisionRecall:
     """B-cubed: of an item's cluster the share that belongs with it, and of those that belong the share found; meaned.
 
     >>> [round(part, 3) for part in b3_scores(contingency(np.array([0, 0, 1]), np.array([0, 0, 0])))]
@@ -157,16 +157,18 @@ def b3_scores(table: Contingency) -> Scores:
     return scores_of_sums(float(precise.sum()), items, float(recalled.sum()), items)
 
 
-def scores_of_sums(precise: float, claimed: float, recalled: float, wanted: float, *, nothing: float = 1.0) -> Scores:
+def scores_of_sums(
+    precise: float, claimed: float, recalled: float, wanted: float, *, nothing: float = 1.0
+) -> PrecisionRecall:
     """Precision and recall of what was claimed and wanted, and their harmonic mean; 0/0 is what `nothing` says.
 
     >>> scores_of_sums(1, 2, 1, 1), scores_of_sums(0, 0, 0, 3).precision
-    (Scores(precision=0.5, recall=1.0, f1=0.6666666666666666), 1.0)
+    (PrecisionRecall(precision=0.5, recall=1.0, f1=0.6666666666666666), 1.0)
     """
     precision = precise / claimed if claimed else nothing
     recall = recalled / wanted if wanted else nothing
     both = precision + recall
-    return Scores(precision, recall, 2 * precision * recall / both if both else 0.0)
+    return PrecisionRecall(precision, recall, 2 * precision * recall / both if both else 0.0)
 
 
 def _labels(labels: ArrayLike) -> NDArray[np.int64]:

@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from netclust.clustering_metrics import Scores, scores_of_sums
+from netclust.clustering_metrics import PrecisionRecall, scores_of_sums
 from netclust.errors import InputError
 from netclust.losses.partition import Contingency
 from netclust.optional import require_optional
@@ -73,7 +73,7 @@ class Counts(NamedTuple):
         """The sums of both."""
         return Counts(*(a + b for a, b in zip(self, other, strict=True)))
 
-    def scores(self) -> Scores:
+    def scores(self) -> PrecisionRecall:
         """Precision, recall and F1."""
         return scores_of_sums(self.precise, self.claimed, self.recalled, self.wanted, nothing=0.0)
 
@@ -88,10 +88,10 @@ class BlancCounts(NamedTuple):
         """The sums of both."""
         return BlancCounts(self.coreferent.plus(other.coreferent), self.apart.plus(other.apart))
 
-    def scores(self) -> Scores:
+    def scores(self) -> PrecisionRecall:
         """The means of the two kinds of pairs; the score of one kind where the key has none of the other."""
         kinds = [kind.scores() for kind in self if kind.wanted]
-        return _mean(kinds) if kinds else Scores(0.0, 0.0, 0.0)
+        return _mean(kinds) if kinds else PrecisionRecall(0.0, 0.0, 0.0)
 
 
 Sums = dict[str, Counts | BlancCounts]
@@ -100,7 +100,7 @@ Sums = dict[str, Counts | BlancCounts]
 
 def score_documents(
     key: Sequence[Clusters], response: Sequence[Clusters], metrics: Iterable[str] = METRICS
-) -> dict[str, Scores]:
+) -> dict[str, PrecisionRecall]:
     """The scores of responses to several documents, from the sums over all of them."""
     if len(key) != len(response):
         raise InputError(f"{len(key)} documents in the key and {len(response)} in the response: one each is needed")
@@ -140,7 +140,9 @@ def total_counts(documents: Iterable[Sums]) -> Sums:
     return total
 
 
-def scores_of(counts: Mapping[str, Counts | BlancCounts], metrics: Iterable[str] = METRICS) -> dict[str, Scores]:
+def scores_of(
+    counts: Mapping[str, Counts | BlancCounts], metrics: Iterable[str] = METRICS
+) -> dict[str, PrecisionRecall]:
     """Scores by name. MELA's precision and recall are means as its F1 is; only that is in use."""
     nothing = Counts(0.0, 0.0, 0.0, 0.0)
     found = {}
@@ -246,5 +248,5 @@ def _check(metrics: Iterable[str]) -> list[str]:
     return chosen
 
 
-def _mean(scores: Sequence[Scores]) -> Scores:
-    return Scores(*(sum(part) / len(scores) for part in zip(*scores, strict=True)))
+def _mean(scores: Sequence[PrecisionRecall]) -> PrecisionRecall:
+    return PrecisionRecall(*(sum(part) / len(scores) for part in zip(*scores, strict=True)))

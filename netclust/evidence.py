@@ -29,7 +29,7 @@ Which = Literal["anomalous", "all"]
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class EvidenceSide:
     """The best referent of one side, a row a record; zeros where there is none."""
 
     num: NDArray[np.float32]
@@ -43,8 +43,8 @@ class Evidence:
     """Of the records `rows` of a batch, in order: what their best normal and their best other referent looked like."""
 
     rows: NDArray[np.int64]
-    normal: Side
-    other: Side
+    normal: EvidenceSide
+    other: EvidenceSide
 
     def __len__(self) -> int:
         """How many records have evidence."""
@@ -89,9 +89,9 @@ class Collector:
 
     def _side(
         self, handle: NDArray[np.int64], refs: kernels.References, win: kernels.Window, end: int, kept: kernels.Window
-    ) -> Side:
+    ) -> EvidenceSide:
         n = len(handle)
-        side = Side(
+        side = EvidenceSide(
             np.zeros((n, self.features), np.float32),
             np.zeros((n, self.coded), np.uint16),
             np.zeros(n, np.uint16),
@@ -110,7 +110,7 @@ class Collector:
     def evidence(self) -> Evidence:
         """All of it, in the order of the batch."""
         nothing = np.zeros(0, np.int64)
-        empty = Side(
+        empty = EvidenceSide(
             np.zeros((0, self.features), np.float32),
             np.zeros((0, self.coded), np.uint16),
             np.zeros(0, np.uint16),
@@ -120,11 +120,13 @@ class Collector:
         rows = np.concatenate([part.rows for part in parts])
         order = np.argsort(rows)
         sides = (
-            Side(*(np.concatenate(arrays)[order] for arrays in zip(*map(_arrays, side), strict=True)))
+            EvidenceSide(*(np.concatenate(arrays)[order] for arrays in zip(*map(_arrays, side), strict=True)))
             for side in ([part.normal for part in parts], [part.other for part in parts])
         )
         return Evidence(rows[order], *sides)
 
 
-def _arrays(side: Side) -> tuple[NDArray[np.float32], NDArray[np.uint16], NDArray[np.uint16], NDArray[np.uint64]]:
+def _arrays(
+    side: EvidenceSide,
+) -> tuple[NDArray[np.float32], NDArray[np.uint16], NDArray[np.uint16], NDArray[np.uint64]]:
     return side.num, side.code, side.source, side.seq

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.batch import Batch
-from netclust.evidence import Evidence, Side
+from netclust.evidence import Evidence, EvidenceSide
 from netclust.linker import Linker
 from netclust.model import Model
 from netclust.verdicts import NO_REFERENT, NORMAL, VERDICTS, VIAS, Verdicts, reference_index
@@ -203,7 +203,7 @@ class _Arm(msgspec.Struct, frozen=True):
         return cls(Referent(kind="root", id="root", label="", score=score))
 
     @classmethod
-    def of_side(cls, linker: Linker, side: Side, k: int, handle: np.int64, label: np.int32) -> _Arm | None:
+    def of_side(cls, linker: Linker, side: EvidenceSide, k: int, handle: np.int64, label: np.int32) -> _Arm | None:
         if handle == NO_REFERENT:
             return None
         pinned = handle < 0

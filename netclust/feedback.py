@@ -67,7 +67,7 @@ class LabelEvent(msgspec.Struct, kw_only=True):
         return self.from_tick, self.event
 
 
-class Store:
+class LabelledMembers:
     """References and windows seen as one set of labelled members, addressed by handle."""
 
     def __init__(
@@ -126,7 +126,7 @@ class Store:
             partition.cursor[kernels.MATURED] = 0
 
 
-def apply_label(event: LabelEvent, store: Store) -> None:
+def apply_label(event: LabelEvent, store: LabelledMembers) -> None:
     """Bring a label into force on the record or the cluster's members that can still be linked to."""
     side = store.side(event.label)
     for members, handles, live, partition in store.groups():
@@ -149,7 +149,7 @@ def apply_label(event: LabelEvent, store: Store) -> None:
     store.mature_again()
 
 
-def apply_undo(event: LabelEvent, undone: LabelEvent, others: list[LabelEvent], store: Store) -> None:
+def apply_undo(event: LabelEvent, undone: LabelEvent, others: list[LabelEvent], store: LabelledMembers) -> None:
     """Restore what is in force without `undone`, on its members and on all that inherited its label."""
     for members, handles, live, partition in store.groups():
         for at in np.flatnonzero(members.event[live] == undone.event) + live.start:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.kernels import link as kernels
-from netclust.kernels.boxes import FREE, FREE_LEAVES, FREE_NODES, NOWHERE, TALLIES, Index, Query, Steps
+from netclust.kernels.boxes import FREE, FREE_LEAVES, FREE_NODES, NOWHERE, TALLIES, BoundedRecord, Index, Steps
 from netclust.kernels.bytewise import WIDE
 from netclust.kernels.prefetch import LINE
 from netclust.kernels.score import Scorer
@@ -36,7 +36,7 @@ def new_scratch(model: Model) -> kernels.SearchScratch:
     """Return scratch space for a search by bounds."""
     steps = new_steps(model.scorer, model.reference.num)
     coded = len(model.encoding.widths)
-    query = Query(
+    query = BoundedRecord(
         step=np.zeros(len(steps.attribute), np.uint8),
         price=np.zeros(coded, np.uint16),
         byte=np.zeros(coded, np.uint8),

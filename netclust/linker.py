@@ -30,7 +30,7 @@ from netclust.batch import Batch
 from netclust.clusters import ClusterSummary, summaries
 from netclust.errors import InputError
 from netclust.evidence import Collector, Evidence, Which
-from netclust.feedback import LabelEvent, Scope, Store, apply_label, apply_undo
+from netclust.feedback import LabelEvent, LabelledMembers, Scope, apply_label, apply_undo
 from netclust.kernels import keep
 from netclust.kernels import link as kernels
 from netclust.kernels.score import LANES
@@ -301,13 +301,13 @@ class Linker:
         kernels.link_records(
             index, first, records, self.model.scorer, self._refs, refs_groups, part.window, groups,
             scratch, part.kept, part.clusters, part.cursor, self._settings(p, keep, search, refs_search),
-            normal, self._acc[p % len(self._acc)], self._matches[p % len(self._matches)], _links(verdicts),
+            normal, self._acc[p % len(self._acc)], self._matches[p % len(self._matches)], verdicts.columns(),
         )  # fmt: skip
 
-    def _settings(self, p: int, keep: bool, search: int, refs_search: int) -> kernels.Settings:
+    def _settings(self, p: int, keep: bool, search: int, refs_search: int) -> kernels.LinkSettings:
         c = self.config
         number, count = (p, c.partitions) if c.shard is None else c.shard
-        return kernels.Settings(
+        return kernels.LinkSettings(
             referent_window=c.referent_window,
             gap=c.gap if c.referent_window else 0,
             whole=c.whole,
@@ -377,7 +377,9 @@ class Linker:
         due = [e for e in self.events if not e.applied and e.from_tick <= self.tick]
         if not due:
             return
-        store = Store(self._refs, self._parts, self.labels.is_normal, maturing=self.config.mature_after is not None)
+        store = LabelledMembers(
+            self._refs, self._parts, self.labels.is_normal, maturing=self.config.mature_after is not None
+        )
         self.referent_search.changed()
         for event in sorted(due, key=lambda e: e.order):
             event.applied = True
@@ -487,11 +489,6 @@ class Linker:
         """Deprecated: the old name of `with_model`, which the next release will not have."""
         warnings.warn("Linker.adopt is now Linker.with_model", DeprecationWarning, stacklevel=2)
         return self.with_model(model, config)
-
-
-def _links(verdicts: Verdicts) -> kernels.Links:
-    """The same arrays, as kernels fill them."""
-    return kernels.Links(**{f.name: getattr(verdicts, f.name) for f in fields(Verdicts)})
 
 
 def _record(record_id: str) -> tuple[int, int]:

@@ -13,8 +13,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import msgspec
 import numpy as np
@@ -23,9 +22,11 @@ from numpy.typing import NDArray
 from netclust import container
 from netclust.batch import Batch
 from netclust.calibration import Calibration
+from netclust.container import Arrays
 from netclust.encoding import FAR, MAX_CODES, Encoding
-from netclust.errors import InputError, ModelError
+from netclust.errors import ModelError
 from netclust.labels import MAX_LABEL_CHARACTERS, MAX_LABELS
+from netclust.model_file import MAX_WEIGHT, ModelFile, Provenance, check_known, errors_of_model, read_header
 from netclust.schema import Schema, check_schema
 from netclust.similarity import RootFeatures, WeightLayout, root_count, root_features
 
@@ -33,24 +34,10 @@ if TYPE_CHECKING:
     from netclust.kernels.score import Scorer
 
 KIND = "netclust.model"
-MAX_WEIGHT = 1e20
 _ARRAYS = (
     *("weights.averaged", "weights.last", "scaling.low", "scaling.span", "similarity.far"),
     *("reference.num", "reference.code", "reference.label", "reference.seq"),
 )
-
-
-class Provenance(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a model comes from."""
-
-    netclust: str = ""
-    created: str = ""
-    seed: int = 0
-    data: str = ""
-    sha256: str = ""
-    records: int = 0
-    params: dict[str, Any] = msgspec.field(default_factory=dict)
-    epochs: list[dict[str, Any]] = msgspec.field(default_factory=list)
 
 
 class _Header(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -70,8 +57,10 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Model(ModelFile):
     """A trained similarity with its encoding and its reference set."""
+
+    kind = KIND
 
     encoding: Encoding
     averaged: NDArray[np.float64]
@@ -141,8 +130,7 @@ class Model:
         digest.update(self.reference.label.tobytes())
         return digest.hexdigest()
 
-    def to_bytes(self) -> bytes:
-        """The file's content."""
+    def _content(self) -> tuple[Arrays, msgspec.Struct]:
         e, ref = self.encoding, self.reference
         header = _Header(
             task="network",
@@ -157,7 +145,7 @@ class Model:
             calibration=self.calibration,
             provenance=self.provenance,
         )
-        arrays: container.Arrays = {
+        arrays: Arrays = {
             "weights.averaged": self.averaged,
             "weights.last": self.last,
             "scaling.low": e.low,
@@ -169,30 +157,14 @@ class Model:
         }
         if self.far is not None:
             arrays["similarity.far"] = self.far
-        return container.pack(KIND, arrays, header)
-
-    def save(self, path: str | Path) -> None:
-        """Write the model file in one step."""
-        container.write_bytes(path, self.to_bytes())
+        return arrays, header
 
     @classmethod
-    def load(cls, path: str | Path) -> Model:
-        """Read a model file; anything that does not fit is refused."""
-        return cls.from_bytes(container.read_bytes(path), str(path))
-
-    @classmethod
-    def from_bytes(cls, data: bytes, where: str = "model") -> Model:
-        """A model from a file's content. Never trusts a length, never runs anything."""
-        arrays, raw = container.unpack(data, KIND, where)
-        try:
-            header = msgspec.convert(raw, _Header)
+    def _from_content(cls, arrays: Arrays, raw: dict[str, Any], where: str) -> Self:
+        header = read_header(raw, _Header, where)
+        with errors_of_model(where):
             schema = check_schema(header.schema, f"{where}: schema")
-        except msgspec.ValidationError as error:
-            raise ModelError(f"{where}: {error}") from None
-        except InputError as error:
-            raise ModelError(str(error)) from None
-        if unknown := sorted(set(arrays) - set(_ARRAYS)):
-            raise ModelError(f"{where}: holds arrays that a model does not have: {', '.join(unknown[:3])}")
+        check_known(arrays, _ARRAYS, where)
         kept = frozenset(header.kept)
         names = [a.name for a in schema.numeric if a.name in kept]
         if tuple(names) != header.kept or len(header.vocabularies) != len(schema.coded):

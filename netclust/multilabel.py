@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.datasets.label_sets import LabelTable
+from netclust.datasets.label_sets import LabelSetTable
 from netclust.errors import InputError, MissingExtraError
 
 try:
@@ -172,10 +172,10 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             epsilon=self.epsilon, max_iterations=self.max_iterations, seed=self.seed,
         )  # fmt: skip
 
-    def _table(self, X: Any, Y: NDArray[np.uint8]) -> LabelTable:
+    def _table(self, X: Any, Y: NDArray[np.uint8]) -> LabelSetTable:
         features = tuple(f"feature {k}" for k in range(1, X.shape[1] + 1))
         labels = tuple(map(str, self.classes_.tolist()))
-        return LabelTable(features, labels, X, Y, tuple(map(str, range(1, len(Y) + 1))))
+        return LabelSetTable(features, labels, X, Y, tuple(map(str, range(1, len(Y) + 1))))
 
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn asks: several labels a row, and sparse rows."""

@@ -31,7 +31,7 @@ from netclust.online import NORMAL, OnlineClusterer, OnlineDetector
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LinkClusterer", "LinkDetector"]
+__all__ = ["LinkDetector", "OnlineLinkClusterer"]
 
 Features = Mapping[Any, Any]
 
@@ -146,7 +146,7 @@ def _label(y: Any) -> str:
     return "anomaly" if y else NORMAL
 
 
-class LinkClusterer(base.Clusterer):
+class OnlineLinkClusterer(base.Clusterer):
     """Every record joins the cluster of its best earlier record, or opens a new one if that is too far away.
 
     Clusters are never merged, and keep their number for as long as a record of theirs is remembered.
@@ -167,7 +167,7 @@ class LinkClusterer(base.Clusterer):
 
     >>> import random
     >>> rng = random.Random(1)
-    >>> clusterer = LinkClusterer(grace=20, radius=0.5)
+    >>> clusterer = OnlineLinkClusterer(grace=20, radius=0.5)
     >>> for i in range(200):
     ...     clusterer.learn_one({"load": rng.gauss(10 * (i % 3), 0.1), "kind": "web"})
     >>> [clusterer.predict_one({"load": 10.0 * k, "kind": "web"}) for k in range(3)]

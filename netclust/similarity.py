@@ -63,33 +63,6 @@ def root_count(features: int, kind: RootFeatures) -> int:
     return {"none": 0, "bias": 1, "attributes": 1 + features}[kind]
 
 
-def pair_features(
-    a_num: NDArray[np.float32],
-    a_code: NDArray[np.uint16],
-    b_num: NDArray[np.float32],
-    b_code: NDArray[np.uint16],
-    layout: WeightLayout,
-    sign: int,
-    far: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
-    """phi(a, b) in full, as the spec writes it; for people and for tests, the kernels never build it.
-
-    >>> layout = WeightLayout(features=1, widths=(2,), roots=1)
-    >>> a, b = np.array([0.25], np.float32), np.array([0.75], np.float32)
-    >>> one, none = np.array([1], np.uint16), np.array([0], np.uint16)
-    >>> pair_features(a, one, b, none, layout, sign=-1).tolist()
-    [0.5, 0.0, 1.0, 0.0, 0.0]
-    """
-    phi = np.zeros(layout.dimension)
-    gap = np.abs(a_num - b_num).astype(np.float64)
-    phi[: layout.features] = 1 + sign * (gap if far is None else np.minimum(gap, far))
-    for s, width in enumerate(layout.widths):
-        for value in range(1, width):
-            bits = int(a_code[s] == value) + int(b_code[s] == value)
-            phi[layout.at[s] + 3 * (value - 1) :][:3] = (bits == 2, bits > 0, bits == 0)
-    return phi
-
-
 def unlearned_weights(layout: WeightLayout, sign: int, symbol_weight: float = 1.0) -> NDArray[np.float64]:
     """The control of spec 6.12: shared bits minus absolute differences, all weights equal, no root."""
     w = np.zeros(layout.dimension)

@@ -34,7 +34,14 @@ from netclust.kernels.score import unary_parts
 from netclust.linker import Linker, LinkerConfig
 from netclust.model import Model
 from netclust.searching import Search
-from netclust.state import MAX_NUMBER, Limits, join_partition, partition_arrays, restore_partition, restore_references
+from netclust.state import (
+    MAX_NUMBER,
+    SnapshotLimits,
+    join_partition,
+    partition_arrays,
+    restore_partition,
+    restore_references,
+)
 
 KIND = "netclust.linker"
 
@@ -69,7 +76,7 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
     events: list[LabelEvent]
     since: int | None = None
 
-    def check(self, limits: Limits, where: str) -> None:
+    def check(self, limits: SnapshotLimits, where: str) -> None:
         """Refuse counts and events that cannot be."""
         if not (0 <= self.tick < MAX_NUMBER and 0 <= self.next_event < MAX_NUMBER):
             raise ModelError(f"{where}: counts more records or events than there can be")
@@ -123,7 +130,7 @@ def thaw(
     for name in header.labels:
         linker.labels.add(name)
     config = header.config
-    limits = Limits(
+    limits = SnapshotLimits(
         tick=header.tick,
         labels=len(linker.labels),
         events=header.next_event,

@@ -222,7 +222,7 @@ def join_partition(arrays: Arrays, base: Arrays, p: int, where: str) -> None:
 
 
 @dataclass(frozen=True)
-class Limits:
+class SnapshotLimits:
     """What the numbers of a snapshot must lie below."""
 
     tick: int
@@ -255,7 +255,7 @@ class Limits:
             raise ModelError(f"{where}: a member has its label from one that does not exist")
 
 
-def restore_references(refs: kernels.References, arrays: Arrays, limits: Limits, where: str) -> None:
+def restore_references(refs: kernels.References, arrays: Arrays, limits: SnapshotLimits, where: str) -> None:
     """Give the reference set the labels of a snapshot."""
     for name, array in (("label", refs.label), ("side", refs.side), ("event", refs.event)):
         array[:] = container.require_array(arrays, f"refs.{name}", array.dtype, array.shape, where)
@@ -264,7 +264,7 @@ def restore_references(refs: kernels.References, arrays: Arrays, limits: Limits,
         raise ModelError(f"{where}: a reference has a side that does not exist")
 
 
-def restore_partition(state: PartitionState, arrays: Arrays, p: int, limits: Limits, where: str) -> None:
+def restore_partition(state: PartitionState, arrays: Arrays, p: int, limits: SnapshotLimits, where: str) -> None:
     """Fill an empty partition from a snapshot, checking everything that an index is made from."""
     cursor = container.require_array(arrays, f"{p}.cursor", np.int64, (kernels.CURSORS,), where)
     pushed, classes = int(cursor[kernels.PUSHED]), int(state.cursor[kernels.HAND])
@@ -292,7 +292,7 @@ def restore_partition(state: PartitionState, arrays: Arrays, p: int, limits: Lim
         _restore_kept(state, arrays, p, limits, where)
 
 
-def _restore_kept(state: PartitionState, arrays: Arrays, p: int, limits: Limits, where: str) -> None:
+def _restore_kept(state: PartitionState, arrays: Arrays, p: int, limits: SnapshotLimits, where: str) -> None:
     """Fill an empty store of representatives beside a window that is restored already."""
     store, live = state.kept, state.live
     tick = arrays.get(f"{p}.kept.tick")
@@ -315,7 +315,7 @@ def _restore_kept(state: PartitionState, arrays: Arrays, p: int, limits: Limits,
 
 
 def _restore_clusters(
-    table: kernels.Clusters, arrays: Arrays, p: int, classes: int, limits: Limits, where: str
+    table: kernels.Clusters, arrays: Arrays, p: int, classes: int, limits: SnapshotLimits, where: str
 ) -> None:
     """Fill an empty table of summaries."""
     ident = arrays.get(f"{p}.clusters.ident")

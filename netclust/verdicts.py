@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
@@ -64,6 +65,10 @@ class Verdicts:
         }  # fmt: skip
         return cls(**{name: np.zeros(n, kind) for name, kind in kinds.items()})
 
+    def columns(self) -> Links:
+        """Return the same arrays as a tuple, which a kernel can fill."""
+        return Links(**{f.name: getattr(self, f.name) for f in fields(self)})
+
     @property
     def anomalous(self) -> NDArray[np.bool_]:
         """Everything not attached to normal traffic."""
@@ -82,6 +87,9 @@ class Verdicts:
             return f"reference {reference_index(int(self.parent[i]))}"
         return f"{self.parent_source[i]}:{self.parent_seq[i]}"
 
+
+Links = namedtuple("Links", [field.name for field in fields(Verdicts)])  # type: ignore[misc]
+"""The arrays of a `Verdicts`, under their names: kernels take tuples, and no classes."""
 
 Handle = TypeVar("Handle", int, NDArray[np.int64])
 

@@ -43,7 +43,7 @@ from netclust.stream.alert_episode import (
     texts,
 )
 from netclust.stream.alert_events import Alert, AlertEvent, ClosedBy
-from netclust.stream.alert_groups import Group, Groups, Place
+from netclust.stream.alert_groups import AlertPlace, Group, Groups
 from netclust.stream.alert_limits import Closed, Counters, count_in
 from netclust.stream.alert_severity import SEVERITIES, severity_name
 from netclust.stream.alert_summary import RATE_LIMIT
@@ -70,7 +70,7 @@ class _State(msgspec.Struct, kw_only=True):
     hidden: dict[str, int]
 
 
-def _ident(record: str, time: int, place: Place, label: str) -> str:
+def _ident(record: str, time: int, place: AlertPlace, label: str) -> str:
     """Of an alert: the same when its records are read again, another one at another time or for another host."""
     text = f"{record} {time} {place.role} {place.entity} {label}"
     return "a-" + blake2b(text.encode(errors="replace"), digest_size=6).hexdigest()
@@ -350,7 +350,7 @@ class AlertBook:
         return rule is not None
 
     def _made(
-        self, rows: AnomalousRows, i: int, label: str, place: Place, events: list[AlertEvent], group: str = ""
+        self, rows: AnomalousRows, i: int, label: str, place: AlertPlace, events: list[AlertEvent], group: str = ""
     ) -> Episode:
         """A new episode, among the open ones; if there are too many, the one that is quiet longest goes."""
         while len(self._open) >= max(self.config.max_open, 2):
@@ -382,7 +382,7 @@ class AlertBook:
         """Count an episode that the rate limit holds back into the one alert that stands for all of them."""
         total = self._overflow
         if total is None:
-            place = Place("overflow", "cluster", RATE_LIMIT)
+            place = AlertPlace("overflow", "cluster", RATE_LIMIT)
             total = self._overflow = self._made(rows, i, RATE_LIMIT, place, events)
             total.first_seen = episode.first_seen
             total.explanation = (

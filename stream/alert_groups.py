@@ -17,7 +17,7 @@ from netclust.stream.alert_episode import Episode, Role
 from netclust.stream.alert_events import EntityKind
 from netclust.stream.alert_summary import MANY
 
-__all__ = ["FEW", "LOUD", "MOST", "Group", "Groups", "Place"]
+__all__ = ["FEW", "LOUD", "MOST", "AlertPlace", "Group", "Groups"]
 
 FEW = 16
 """With so many open alerts, a further entity joins a collective one."""
@@ -27,7 +27,7 @@ MOST = 32
 """No more than this many stand alone, however loud."""
 
 
-class Place(NamedTuple):
+class AlertPlace(NamedTuple):
     """Where a record that joins no alert belongs: whose alert is to be opened."""
 
     role: Role
@@ -65,7 +65,7 @@ class Group:
             return episode
         return None if source else self.by_cluster.get(self._cluster_name(cluster))
 
-    def place(self, source: str, destination: str, cluster: str) -> Place:
+    def place(self, source: str, destination: str, cluster: str) -> AlertPlace:
         """Whose alert a record that was not found is to open or, with role "many", to join."""
         own = self._own(source, destination, cluster)
         if self.singles < FEW:
@@ -75,12 +75,12 @@ class Group:
                 if self.many.sources.counts.get(source, 0) >= LOUD:
                     return own
                 if self.many.destinations.counts.get(destination, 0) >= LOUD:
-                    return Place("single", "destination", destination)
+                    return AlertPlace("single", "destination", destination)
             elif self._records_of(own, cluster) >= LOUD:
                 return own
-        return Place("many", "cluster", MANY)
+        return AlertPlace("many", "cluster", MANY)
 
-    def _records_of(self, own: Place, cluster: str) -> int:
+    def _records_of(self, own: AlertPlace, cluster: str) -> int:
         if self.many is None:
             return 0
         if own.entity_kind == "cluster":
@@ -88,12 +88,12 @@ class Group:
         tally = self.many.sources if own.entity_kind == "source" else self.many.destinations
         return tally.counts.get(own.entity, 0)
 
-    def _own(self, source: str, destination: str, cluster: str) -> Place:
+    def _own(self, source: str, destination: str, cluster: str) -> AlertPlace:
         if source:
-            return Place("single", "source", source, destination)
+            return AlertPlace("single", "source", source, destination)
         if destination:
-            return Place("single", "destination", destination)
-        return Place("single", "cluster", self._cluster_name(cluster))
+            return AlertPlace("single", "destination", destination)
+        return AlertPlace("single", "cluster", self._cluster_name(cluster))
 
     def _cluster_name(self, cluster: str) -> str:
         """Without addresses, what is known goes by its label, what is new by its cluster."""

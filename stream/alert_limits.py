@@ -1,6 +1,6 @@
 """What keeps alerts few: the cool-down after an alert, the rate limit, and counters of what they hold back.
 
->>> limits = Limits(cooldown=10, max_per_hour=1)
+>>> limits = AlertLimits(cooldown=10, max_per_hour=1)
 >>> limits.opened(0)
 >>> limits.has_room(1), limits.has_room(HOUR)
 (False, True)
@@ -18,7 +18,7 @@ from netclust.stream.alert_episode import Episode
 from netclust.stream.alert_events import EntityKind, Kind
 from netclust.stream.alert_severity import rank_of
 
-__all__ = ["HOUR", "REMEMBERED", "Closed", "Counters", "Limits", "count_in"]
+__all__ = ["HOUR", "REMEMBERED", "AlertLimits", "Closed", "Counters", "count_in"]
 
 HOUR = 3600 * 10**9
 REMEMBERED = 65_536
@@ -54,7 +54,7 @@ class Closed(msgspec.Struct):
         return self.kind, self.label, self.entity_kind, self.entity
 
 
-class Limits:
+class AlertLimits:
     """Cool-down and rate limit, on traffic time in nanoseconds."""
 
     def __init__(self, cooldown: int, max_per_hour: int) -> None:

@@ -30,7 +30,7 @@ from netclust.stream.alert_episode import (
     note_explanation,
 )
 from netclust.stream.alert_events import Action, AlertEvent, ClosedBy
-from netclust.stream.alert_limits import Counters, Limits, count_in
+from netclust.stream.alert_limits import AlertLimits, Counters, count_in
 from netclust.stream.alert_severity import SEVERITIES, rank_of, severity_name, severity_score
 from netclust.stream.daemon.config import AlertConfig
 
@@ -45,7 +45,7 @@ class AlertReporter:
 
     def __init__(self, config: AlertConfig, categories: Mapping[str, str] | None = None) -> None:
         self.categories = dict(categories or {})
-        self.limits = Limits(0, 0)
+        self.limits = AlertLimits(0, 0)
         self.counters = Counters()
         self.now = -1
         self.configure(config)

@@ -17,7 +17,7 @@ import msgspec
 from netclust.clusters import ClusterSummary
 
 
-class Alert(msgspec.Struct, frozen=True, kw_only=True):
+class AnomalousCluster(msgspec.Struct, frozen=True, kw_only=True):
     """An anomalous cluster: what it is taken for, how large it grew, when, and how far from normal it got."""
 
     cluster: int
@@ -30,10 +30,10 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     top_score: float
 
 
-def alerts_of(clusters: Iterable[ClusterSummary]) -> list[Alert]:
+def alerts_of(clusters: Iterable[ClusterSummary]) -> list[AnomalousCluster]:
     """The clusters with anomalous records, largest first."""
     found = [
-        Alert(
+        AnomalousCluster(
             cluster=c.id,
             kind=c.alarm,
             records=c.anomalous,

@@ -41,7 +41,7 @@ from netclust.stream.packets import INDEX, PacketBlock, PacketSource
 
 __all__ = [
     "CaptureFile",
-    "Place",
+    "CapturePlace",
     "first_bytes_digest",
     "is_capture",
     "list_captures",
@@ -60,7 +60,7 @@ _RECOGNISED_BY = 12  # bytes
 _NOTHING_YET = PacketBlock(np.empty(0, np.uint8), np.empty(0, INDEX))
 
 
-class Place(NamedTuple):
+class CapturePlace(NamedTuple):
     """Where the reading of a followed file stands: which file that is, and how much of it was given."""
 
     device: int
@@ -148,7 +148,7 @@ class CaptureFile:
         self._checksum = checksum
         self._ticks = ticks
         self._tailed: tuple[io.BufferedReader, CaptureWalk] | None = None
-        self._left_at: Place | None = None
+        self._left_at: CapturePlace | None = None
         self._digest: hashlib._Hash | None = None
         self._stop = stop or threading.Event()
 
@@ -161,7 +161,7 @@ class CaptureFile:
         """End the reading, from any thread: at once where packets are waited for with `follow`, else after a block."""
         self._stop.set()
 
-    def place(self) -> Place | None:
+    def place(self) -> CapturePlace | None:
         """Of a followed file, behind the last block; None where no file is being read, or it was cut short."""
         if self._tailed is None:
             return self._left_at
@@ -170,7 +170,7 @@ class CaptureFile:
         first = os.pread(stream.fileno(), min(walk.bytes, FIRST_BYTES), 0)
         if found.st_size < walk.bytes:
             return None
-        return Place(found.st_dev, found.st_ino, walk.packets, walk.bytes, first_bytes_digest(first))
+        return CapturePlace(found.st_dev, found.st_ino, walk.packets, walk.bytes, first_bytes_digest(first))
 
     def first_time(self) -> int | None:
         """When the first packet was captured, or None if that cannot be said without taking it from a pipe."""

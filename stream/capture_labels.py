@@ -60,7 +60,7 @@ Span = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Rule:
+class LabelRule:
     """A row with something left open."""
 
     label: int
@@ -80,7 +80,7 @@ class LabelRules:
 
     names: list[str] = field(default_factory=lambda: [MISSING])
     exact: dict[Exact, list[Span]] = field(default_factory=lambda: defaultdict(list))
-    rules: list[Rule] = field(default_factory=list)
+    rules: list[LabelRule] = field(default_factory=list)
 
     def number(self, label: str) -> int:
         """The number of a label, a new one if need be."""
@@ -199,7 +199,7 @@ def _add(found: LabelRules, row: Mapping[str | None, Any], where: str) -> None:
         found.exact[exact].append((start, end, number))
         return
     found.rules.append(
-        Rule(
+        LabelRule(
             label=number,
             source=_network(fields["source"], where),
             destination=_network(fields["destination"], where),
@@ -288,7 +288,7 @@ def _time(text: str, default: int, where: str) -> int:
     return round(moment.timestamp() * 1_000_000) * 1000
 
 
-def _matches(rule: Rule, records: NDArray[Any]) -> NDArray[np.bool_]:
+def _matches(rule: LabelRule, records: NDArray[Any]) -> NDArray[np.bool_]:
     flow = records["flow"]
     fits = (flow["first"] <= rule.end) & (flow["last"] >= rule.start)
     if rule.protocol:
@@ -300,7 +300,7 @@ def _matches(rule: Rule, records: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _matches_way(
-    rule: Rule,
+    rule: LabelRule,
     family: NDArray[np.uint8],
     source: list[NDArray[np.uint64]],
     source_port: NDArray[np.uint16],

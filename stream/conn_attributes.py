@@ -1,6 +1,6 @@
 """Attributes that captures, Zeek and Suricata all know of a connection.
 
->>> side = Side(*(np.array([n]) for n in (2, 100, 180)))
+>>> side = ConnectionSide(*(np.array([n]) for n in (2, 100, 180)))
 >>> found = conn_numbers(np.array([0]), np.array([2_000_000_000]), side, side)
 >>> found["duration_ms"].tolist(), found["byte_rate"].tolist(), found["orig_share"].tolist()
 ([2000.0], [180.0], [0.5])
@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from netclust.kernels import tcp
 
-__all__ = ["Side", "conn_numbers", "failed_states", "rounded"]
+__all__ = ["ConnectionSide", "conn_numbers", "failed_states", "rounded"]
 
 _FAILED = ("S0", "REJ", "RSTOS0", "RSTRH", "SH", "SHR")
 
 Columns = dict[str, NDArray[Any]]
 
 
-class Side(NamedTuple):
+class ConnectionSide(NamedTuple):
     """What one end sent."""
 
     packets: NDArray[Any]
@@ -30,7 +30,9 @@ class Side(NamedTuple):
     ip_bytes: NDArray[Any]  # with the headers of IP and transport
 
 
-def conn_numbers(first: NDArray[np.int64], last: NDArray[np.int64], orig: Side, resp: Side) -> Columns:
+def conn_numbers(
+    first: NDArray[np.int64], last: NDArray[np.int64], orig: ConnectionSide, resp: ConnectionSide
+) -> Columns:
     """Duration, sizes and rates, by name; times are of the first and the last packet."""
     packets = orig.packets + resp.packets
     seconds = np.maximum(last - first, 0) * 1e-9

@@ -25,7 +25,7 @@ from netclust.errors import InputError, ModelError
 from netclust.kernels import decode, tcp
 from netclust.kernels.flow_layout import CONTENT_NAMES, END_NAMES, ESTABLISHED
 from netclust.schema import load_schema
-from netclust.stream.conn_attributes import Side, conn_numbers, failed_states, rounded
+from netclust.stream.conn_attributes import ConnectionSide, conn_numbers, failed_states, rounded
 from netclust.stream.relations import Relations, RunningTime
 from netclust.stream.services import flow_services, icmp_services, kdd_services
 from netclust.table import MISSING, Table
@@ -314,8 +314,8 @@ def endpoints(
     return orig[:2], orig[2], resp[:2], resp[2]
 
 
-def _side(side: NDArray[Any]) -> Side:
-    return Side(side["packets"], side["payload_bytes"], side["ip_bytes"])
+def _side(side: NDArray[Any]) -> ConnectionSide:
+    return ConnectionSide(side["packets"], side["payload_bytes"], side["ip_bytes"])
 
 
 def _size_spread(side: NDArray[Any]) -> NDArray[np.float64]:

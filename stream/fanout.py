@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.stream.live import NEW_GROUP, LiveCapture, LiveSource
+from netclust.stream.live import NEW_GROUP, LiveCapture, LivePacketSource
 from netclust.stream.packets import PacketBlock
 
 QUEUE_BLOCKS = 64
@@ -123,7 +123,7 @@ class FanoutFlows:
     """
 
     def __init__(
-        self, sources: Sequence[LiveSource], make_table: Callable[[], Flows], *, queue_blocks: int = QUEUE_BLOCKS
+        self, sources: Sequence[LivePacketSource], make_table: Callable[[], Flows], *, queue_blocks: int = QUEUE_BLOCKS
     ) -> None:
         self._sources = list(sources)
         self._tables = [make_table() for _ in self._sources]
@@ -138,7 +138,7 @@ class FanoutFlows:
         """Captures of the same interfaces in fanout groups of their own; `options` are those of LiveCapture."""
         if workers < 1:
             raise InputError(f"{workers} workers: needs one at least")
-        sources: list[LiveSource] = []
+        sources: list[LivePacketSource] = []
         groups = [NEW_GROUP] * len(interfaces)
         try:
             for _ in range(workers):
@@ -175,7 +175,7 @@ class FanoutFlows:
             for thread in threads:
                 thread.join()
 
-    def _work(self, source: LiveSource, table: Flows, results: queue.Queue[Timed | BaseException | None]) -> None:
+    def _work(self, source: LivePacketSource, table: Flows, results: queue.Queue[Timed | BaseException | None]) -> None:
         """What a thread does: packets to records, records to the queue."""
         try:
             for block in source:

@@ -41,11 +41,11 @@ from netclust.stream.console.api import ConsoleApi
 from netclust.stream.console.assets import console_routes
 from netclust.stream.console.view import View
 from netclust.stream.http_guard import Guard, error_response, is_loopback, json_response, parse_listen
-from netclust.stream.http_operations import Operation, Query, Strict, body_of, description, query_of, routes
+from netclust.stream.http_operations import ListQuery, Operation, Strict, body_of, description, query_of, routes
 from netclust.stream.store import Store, StoreError
 from netclust.stream.store_feedback import NotFoundError
 from netclust.stream.store_rows import AuditRow, ClusterRow, LabelRow, LabelStatus
-from netclust.stream.store_words import Rule, parse_since, parse_until
+from netclust.stream.store_words import SuppressionRule, parse_since, parse_until
 
 __all__ = ["DEFAULT_LISTEN", "Control", "make_app"]
 
@@ -93,7 +93,7 @@ MOST_ALERTS = 1000
 """So many of the last seen are put in the order of triage."""
 
 
-class _AlertQuery(Query, frozen=True, kw_only=True):
+class _AlertQuery(ListQuery, frozen=True, kw_only=True):
     state: Literal["open", "closed", "all"] = "all"
     since: str = ""
     severity: Severity | None = None
@@ -102,13 +102,13 @@ class _AlertQuery(Query, frozen=True, kw_only=True):
     order: Literal["newest", "triage"] = "newest"
 
 
-class _LabelQuery(Query, frozen=True, kw_only=True):
+class _LabelQuery(ListQuery, frozen=True, kw_only=True):
     after: int = 0
     newest: bool = False
     status: LabelStatus | None = None
 
 
-class _SuppressionQuery(Query, frozen=True, kw_only=True):
+class _SuppressionQuery(ListQuery, frozen=True, kw_only=True):
     all: bool = False
 
 
@@ -126,13 +126,13 @@ class _Label(Strict, frozen=True, kw_only=True):
     why: str = ""
 
 
-class _Suppression(Rule, frozen=True, kw_only=True):
+class _Suppression(SuppressionRule, frozen=True, kw_only=True):
     reason: str
     by: str
     until: str = ""
 
-    def rule(self) -> Rule:
-        return Rule(**{name: getattr(self, name) for name in Rule.__struct_fields__})
+    def rule(self) -> SuppressionRule:
+        return SuppressionRule(**{name: getattr(self, name) for name in SuppressionRule.__struct_fields__})
 
 
 class _Alerts(msgspec.Struct, frozen=True):
@@ -208,8 +208,8 @@ class _Api:
             Operation("GET", "/readyz", self.readiness, "Whether it gives verdicts.", result=facts),
             Operation("GET", f"{V1}/status", self.status, "What the daemon is doing.", result=facts),
             Operation("GET", f"{V1}/alerts", self.alerts, "Alerts, the last seen first.", _AlertQuery, result=_Alerts),
-            Operation("GET", f"{V1}/clusters", self.clusters, "Clusters.", Query, result=_Clusters),
-            Operation("GET", f"{V1}/audit", self.audit, "The last decisions and notices.", Query, result=_Audit),
+            Operation("GET", f"{V1}/clusters", self.clusters, "Clusters.", ListQuery, result=_Clusters),
+            Operation("GET", f"{V1}/audit", self.audit, "The last decisions and notices.", ListQuery, result=_Audit),
             Operation("GET", f"{V1}/labels", self.labels, "What people said.", _LabelQuery, result=_Labels),
             Operation(
                 "POST", f"{V1}/labels", self.add_label, "Say what something is.", None, _Label, _OneLabel, 201,
@@ -264,11 +264,11 @@ class _Api:
         return json_response({"alerts": found})
 
     async def clusters(self, request: Request) -> Response:
-        limit = query_of(request, Query).limit
+        limit = query_of(request, ListQuery).limit
         return json_response({"clusters": await run_in_threadpool(self.store.clusters, limit)})
 
     async def audit(self, request: Request) -> Response:
-        limit = query_of(request, Query).limit
+        limit = query_of(request, ListQuery).limit
         return json_response({"audit": await run_in_threadpool(self.store.audit, limit)})
 
     async def labels(self, request: Request) -> Response:

@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from netclust.errors import InputError
-from netclust.stream.http_limits import Limits
+from netclust.stream.http_limits import RequestLimits
 
 __all__ = [
     "ALWAYS", "API_POLICY", "PAGE_POLICY", "SESSION", "Guard", "RefusedError", "error_response", "is_loopback",
@@ -97,11 +97,13 @@ class Guard:
     at a token only where one counts: on an open loopback read it says no, whatever was sent.
     """
 
-    def __init__(self, app: ASGIApp, *, token: Callable[[], str], loopback: bool, limits: Limits | None = None) -> None:
+    def __init__(
+        self, app: ASGIApp, *, token: Callable[[], str], loopback: bool, limits: RequestLimits | None = None
+    ) -> None:
         self.app = app
         self.token = token
         self.loopback = loopback
-        self.limits = limits or Limits()
+        self.limits = limits or RequestLimits()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The answer of the application, or why there is none."""

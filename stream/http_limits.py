@@ -5,7 +5,7 @@ either, or guessing would not be slowed. All addresses together have a bucket to
 failed wait, others do not.
 
 >>> now = 0.0
->>> limits = Limits(clock=lambda: now)
+>>> limits = RequestLimits(clock=lambda: now)
 >>> for _ in range(10):
 ...     limits.note_wrong("192.0.2.7")
 >>> limits.wait_to_try("192.0.2.7"), limits.wait_to_try("192.0.2.8")
@@ -26,7 +26,7 @@ from collections.abc import Callable
 
 from netclust.stream.token_bucket import Bucket
 
-__all__ = ["ADDRESSES", "Limits", "address_block"]
+__all__ = ["ADDRESSES", "RequestLimits", "address_block"]
 
 ADDRESSES = 1024
 """Addresses whose wrong tokens are remembered; beyond, the one that failed longest ago is forgotten."""
@@ -39,7 +39,7 @@ LOG_SECONDS = 60.0
 _log = logging.getLogger("netclust.http")
 
 
-class Limits:
+class RequestLimits:
     """What one server has counted. Asked from one thread. Waits are whole seconds, as Retry-After says them."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

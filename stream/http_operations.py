@@ -1,6 +1,6 @@
 """What can be asked of the daemon over HTTP, as one table: routes and their OpenAPI description are made from it.
 
->>> class Word(Query, frozen=True, kw_only=True):
+>>> class Word(ListQuery, frozen=True, kw_only=True):
 ...     word: str = ""
 >>> async def answer(request): ...
 >>> asked = Operation("GET", "/api/v1/words", answer, "Words.", query=Word, result=dict[str, int])
@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from netclust.stream.http_guard import RefusedError
 
-__all__ = ["MAX_LIMIT", "Error", "Operation", "Query", "Strict", "body_of", "description", "query_of", "routes"]
+__all__ = ["MAX_LIMIT", "Error", "ListQuery", "Operation", "Strict", "body_of", "description", "query_of", "routes"]
 
 MAX_BODY_BYTES = 64 << 10
 BODY_SECONDS = 10.0
@@ -36,7 +36,7 @@ class Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """What may be said; what is unknown is refused."""
 
 
-class Query(Strict, frozen=True, kw_only=True):
+class ListQuery(Strict, frozen=True, kw_only=True):
     """What may stand behind the question mark of a list."""
 
     limit: int = 100
@@ -178,6 +178,6 @@ def _in_query(query: type[msgspec.Struct] | None) -> list[dict[str, Any]]:
         return []
     _, components = msgspec.json.schema_components([query], ref_template="#/components/schemas/{name}")
     properties = components[query.__name__]["properties"]
-    if issubclass(query, Query):
+    if issubclass(query, ListQuery):
         properties["limit"] |= {"minimum": 1, "maximum": query.most()}
     return [{"name": name, "in": "query", "required": False, "schema": schema} for name, schema in properties.items()]

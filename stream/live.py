@@ -81,7 +81,7 @@ _ARPHRD_ETHER, _ARPHRD_LOOPBACK, _ARPHRD_NONE = 1, 772, 65534
 _LINKS = {_ARPHRD_ETHER: ETHERNET, _ARPHRD_LOOPBACK: ETHERNET, _ARPHRD_NONE: RAW}
 
 
-class LiveSource(PacketSource, Protocol):
+class LivePacketSource(PacketSource, Protocol):
     """A packet source that goes on until it is stopped."""
 
     note: str  # what an operator should know about this way of capturing; empty for nothing
@@ -94,7 +94,7 @@ class LiveSource(PacketSource, Protocol):
         """Give everything back, after the iteration has ended."""
         ...
 
-    def __enter__(self) -> LiveSource:
+    def __enter__(self) -> LivePacketSource:
         """The source itself."""
         ...
 
@@ -400,7 +400,7 @@ def open_live(
     snaplen: int = MAX_PACKET_BYTES,
     patient: bool = False,
     heartbeat: float = HEARTBEAT,
-) -> LiveSource:
+) -> LivePacketSource:
     """A capture from interfaces: AF_PACKET on Linux, else scapy, whose `note` says what that costs.
 
     scapy's is not `patient`, and its heartbeat is fixed.

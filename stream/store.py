@@ -42,7 +42,7 @@ from netclust.stream.store_rows import (
     finite,
 )
 from netclust.stream.store_schema import StoreCorruptError, StoreError, StoreFullError, move_aside
-from netclust.stream.store_words import Rule
+from netclust.stream.store_words import SuppressionRule
 
 __all__ = ["MAX_ROWS", "Store", "StoreCorruptError", "StoreError", "StoreFullError", "move_aside"]
 
@@ -348,7 +348,7 @@ class Store:
         with self.reading() as db:
             return store_feedback.label(db, _number(label_seq))
 
-    def add_suppression(self, rule: Rule, *, reason: str, by: str, until: int = -1) -> SuppressionRow:
+    def add_suppression(self, rule: SuppressionRule, *, reason: str, by: str, until: int = -1) -> SuppressionRow:
         """Hide alerts that match, until a time in nanoseconds (-1: for good)."""
         say = store_feedback.attribution(by, reason, self.clock(), needs_why="the reason of the suppression")
         checked = store_feedback.checked_rule(rule, say.why)

@@ -18,7 +18,7 @@ from netclust.stream.store_rows import LabelRow, LabelStatus, SuppressionRow
 from netclust.stream.store_words import (
     MAX_TEXT,
     MAX_WHO,
-    Rule,
+    SuppressionRule,
     check_text,
     parse_label,
     parse_target,
@@ -192,7 +192,7 @@ def add_suppression(db: sqlite3.Connection, rule: Suppression, until: int, who: 
     ).fetchone()[0]
     if active >= MAX_ACTIVE:
         raise InputError(f"{active:,} suppressions already: remove some, or give a network instead of addresses")
-    fields = {name: getattr(rule, name) for name in Rule.__struct_fields__}
+    fields = {name: getattr(rule, name) for name in SuppressionRule.__struct_fields__}
     names = ", ".join(["created", "by", "reason", "until", *fields])
     values = (who.now, who.by, who.why, until, *fields.values())
     marks = ", ".join("?" * len(values))
@@ -204,7 +204,7 @@ def add_suppression(db: sqlite3.Connection, rule: Suppression, until: int, who: 
     return suppression(db, f"s-{number}")
 
 
-def checked_rule(rule: Rule, reason: str) -> Suppression:
+def checked_rule(rule: SuppressionRule, reason: str) -> Suppression:
     """The rule as it is kept; refused where it matches everything, or nothing."""
     from netclust.stream.daemon.config import SuppressConfig  # brings the engine: only who changes rules waits for it
     from netclust.stream.suppression import suppression_of

@@ -28,7 +28,6 @@ __all__ = [
 APPLICATION = 0x6E63_6C75  # "nclu": no other program's file is taken for ours
 BUSY_SECONDS = 5.0
 WAL_BYTES = 16 << 20  # what the log is cut back to when all of it is in the file
-PAGE_BYTES = 4096
 
 FIRST = """
 CREATE TABLE alerts (

@@ -1,9 +1,9 @@
 """What people say to the store, read in one place for the command line and for HTTP: targets, labels, times, rules.
 
 >>> parse_target("cluster:7"), parse_target("7").text, parse_target("live:12").kind
-(Target(kind='cluster', text='7'), '7', 'record')
->>> parse_label("attack:smurf"), attack_name("attack:smurf"), attack_name("normal")
-('attack:smurf', 'smurf', None)
+(LabelTarget(kind='cluster', text='7'), '7', 'record')
+>>> parse_label(" normal"), parse_label("attack:smurf")
+('normal', 'attack:smurf')
 >>> parse_until("8h", now=0) // 10**9, parse_since("2024-01-01", now=0) // 10**9
 (28800, 1704067200)
 """
@@ -21,9 +21,8 @@ from netclust.errors import InputError
 __all__ = [
     "MAX_TEXT",
     "MAX_WHO",
-    "Rule",
-    "Target",
-    "attack_name",
+    "LabelTarget",
+    "SuppressionRule",
     "check_text",
     "iso",
     "parse_label",
@@ -42,18 +41,18 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _LATEST = datetime(2262, 1, 1, tzinfo=UTC)  # nanoseconds end there
 
 
-class Target(msgspec.Struct, frozen=True):
+class LabelTarget(msgspec.Struct, frozen=True):
     """What a label is about; `text` is the alert's id, the cluster's number, or the record's SOURCE:SEQ."""
 
     kind: TargetKind
     text: str
 
 
-def parse_target(text: str) -> Target:
+def parse_target(text: str) -> LabelTarget:
     """An alert id or its beginning, `cluster:N` or just N, or a record as SOURCE:SEQ."""
     text = text.strip()
     if re.fullmatch(r"a-[0-9A-Za-z]{1,62}", text):
-        return Target("alert", text)
+        return LabelTarget("alert", text)
     found = re.fullmatch(r"(?:([A-Za-z0-9_-]{1,32}):)?([0-9]{1,20})", text)
     if found is None:
         raise InputError(
@@ -64,7 +63,7 @@ def parse_target(text: str) -> Target:
     number = int(found[2])
     if number >= (MAX_NUMBER if kind == "cluster" else 2 * MAX_NUMBER):
         raise InputError(f"{text[:80]!r}: there is no {kind} of that number")
-    return Target(kind, str(number) if kind == "cluster" else f"{found[1]}:{number}")
+    return LabelTarget(kind, str(number) if kind == "cluster" else f"{found[1]}:{number}")
 
 
 def parse_label(text: str) -> str:
@@ -76,11 +75,6 @@ def parse_label(text: str) -> str:
             "(not normal or novel)"
         )
     return found[0]
-
-
-def attack_name(label: str) -> str | None:
-    """The class that a label names; None for normal."""
-    return label.removeprefix("attack:") if label.startswith("attack:") else None
 
 
 def check_text(text: str, what: str, most: int, *, needed: bool = False) -> str:
@@ -131,7 +125,7 @@ def iso(nanoseconds: int) -> str:
     return datetime.fromtimestamp(nanoseconds // 10**9, UTC).isoformat().replace("+00:00", "Z")
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SuppressionRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a suppression matches, as people give it; `netclust.stream.suppression` checks it. All given must match."""
 
     address: str = ""

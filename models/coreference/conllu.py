@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from netclust.errors import InputError
 from netclust.text import sanitize
@@ -33,9 +32,9 @@ from netclust.text import sanitize
 from .brackets import Brackets
 from .conll import NOTHING
 from .documents import Document
-from .text_files import plain_name, read_text
+from .text_files import plain_name
 
-__all__ = ["parse_conllu", "read_conllu"]
+__all__ = ["parse_conllu"]
 
 _FORM, _LEMMA, _UPOS, _XPOS, _MISC, _WIDTH = 1, 2, 3, 4, 9, 10
 _ID = re.compile(r"[0-9]+")
@@ -60,11 +59,6 @@ class _Draft:
     speakers: list[str] = field(default_factory=list)
     sentences: list[int] = field(default_factory=lambda: [0])
     entities: dict[str, int] = field(default_factory=dict)
-
-
-def read_conllu(path: str | Path, *, notes: list[str] | None = None) -> list[Document]:
-    """The documents of a file; what was passed over is appended to `notes`."""
-    return parse_conllu(read_text(path), str(path), notes=notes)
 
 
 def parse_conllu(text: str, file: str, *, notes: list[str] | None = None) -> list[Document]:

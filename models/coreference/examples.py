@@ -10,7 +10,7 @@ spurious, and true ones that were not found still count in every measure.
 >>> example.truth.labels.tolist(), example.pairs.items
 ([0, 1, 0, 1], 4)
 >>> measure([example], [np.array([0, 1, 0, 2])], ["muc"])["muc"]
-Scores(precision=1.0, recall=0.5, f1=0.6666666666666666)
+PrecisionRecall(precision=1.0, recall=0.5, f1=0.6666666666666666)
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.clustering_metrics import Scores
+from netclust.clustering_metrics import PrecisionRecall
 from netclust.coreference_metrics import METRICS, score_documents
 from netclust.hashed_pairs import HashedPairs
 from netclust.losses.learned import Truth
@@ -67,7 +67,7 @@ def prepare(
 
 def measure(
     examples: Sequence[Example], found: Iterable[NDArray[Any]], metrics: Iterable[str] = METRICS
-) -> dict[str, Scores]:
+) -> dict[str, PrecisionRecall]:
     """Every measure of the clusters of the examples' mentions, summed over documents as the official scorer does."""
     responses = [
         with_entities(example.document, labels).clusters() for example, labels in zip(examples, found, strict=True)

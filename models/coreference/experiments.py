@@ -1,10 +1,11 @@
 """The published experiments on coreference models, run on LitBank's ten splits.
 
 Hyper-parameters are chosen on the development documents of split 0 and then kept; the number of epochs is chosen on the
-development documents of every split. Test documents are only measured with what came out. Every training is a `Trial`,
-a line of a file as soon as it is done: a run that was stopped goes on where it was.
+development documents of every split. Test documents are only measured with what came out. Every training is a
+`CoreferenceTrial`, a line of a file as soon as it is done: a run that was stopped continues where it was.
 
->>> Trial(split=1, model="LSP^E", stage="table", settings=CoreferenceSettings(), curve=(71.0, 72.5, 72.0)).epochs
+>>> settings = CoreferenceSettings()
+>>> CoreferenceTrial(split=1, model="LSP^E", stage="table", settings=settings, curve=(71.0, 72.5, 72.0)).epochs
 2
 
 I. Haponchyk, "Advanced Models of Supervised Structural Clustering", PhD thesis, University of Trento, 2018; tables 5.2
@@ -34,7 +35,7 @@ from netclust.models.coreference.learning import BestEpoch, gather_outputs, lear
 from netclust.models.coreference.litbank import read_split
 from netclust.models.coreference.settings import CoreferenceSettings
 from netclust.models.coreference.training import choose_slots
-from netclust.models.coreference.trials import Trial, Trials
+from netclust.models.coreference.trials import CoreferenceTrial, Trials
 from netclust.pairs import Indices
 
 __all__ = [
@@ -120,7 +121,9 @@ class SplitData:
         return self._slots[count]
 
 
-def run_trial(data: SplitData, model: str, settings: CoreferenceSettings, stage: Literal["tune", "table"]) -> Trial:
+def run_trial(
+    data: SplitData, model: str, settings: CoreferenceSettings, stage: Literal["tune", "table"]
+) -> CoreferenceTrial:
     """Train, choose the epoch on the development documents, and, for the table, measure the test documents."""
     size = settings.strongest
     train, dev = data.part("train", size), data.part("dev", size)
@@ -132,7 +135,7 @@ def run_trial(data: SplitData, model: str, settings: CoreferenceSettings, stage:
         best(0, learned.w)
     w = learned.w if best.w is None else best.w
     held = data.part("test", size) if stage == "table" else []
-    return Trial(
+    return CoreferenceTrial(
         split=data.number,
         model=model,
         stage=stage,
@@ -174,7 +177,7 @@ def run_split(data: SplitData, trials: Trials, models: Sequence[str], sizes: Seq
         if not any(trial.model == name and trial.split == data.number for trial in trials):
             test = data.part("test")
             trials.add(
-                Trial(
+                CoreferenceTrial(
                     split=data.number,
                     model=name,
                     stage="table",

@@ -47,7 +47,7 @@ from netclust.models.coreference.lexicon.names import TITLES
 from netclust.models.coreference.lexicon.pronouns import POSSESSIVE
 
 if TYPE_CHECKING:
-    from netclust.kernels.mention_pairs import Mentions, Templates
+    from netclust.kernels.mention_pairs import FeatureTemplates, Mentions
 
 __all__ = ["ATTRIBUTES", "RELATIONS", "FeatureSettings", "extract", "void_templates"]
 
@@ -179,13 +179,13 @@ def extract(document: Document, facts: Sequence[MentionFacts], settings: Feature
     return HashedPairs(n, settings.dimension, starts, at, slots[:filled].copy())
 
 
-def _templates(document: Document, settings: FeatureSettings) -> Templates:
-    from netclust.kernels.mention_pairs import Templates
+def _templates(document: Document, settings: FeatureSettings) -> FeatureTemplates:
+    from netclust.kernels.mention_pairs import FeatureTemplates
 
     void = {*void_templates([document]), *settings.without}
     number = {name: k for k, name in enumerate(ATTRIBUTES)}
     lexical = [(k, number[a], number[b]) for k, (a, b) in enumerate(_LEXICAL) if not {a, b} & void]
-    return Templates(
+    return FeatureTemplates(
         np.array([name not in void for name in RELATIONS], np.uint8),
         np.array([k for name, k in number.items() if name not in void], np.int64),
         np.array(lexical, np.int64).reshape(-1, 3),

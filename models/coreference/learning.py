@@ -38,7 +38,17 @@ from netclust.models.coreference.examples import Example, measure
 from netclust.models.coreference.settings import LEARNED_LOSS, CoreferenceSettings
 from netclust.pairs import Indices, Vector
 
-__all__ = ["BestEpoch", "Learned", "OnModel", "gather_outputs", "learn", "learn_loss", "mela", "resolve", "with_slots"]
+__all__ = [
+    "BestEpoch",
+    "LearnedCoreference",
+    "OnModel",
+    "gather_outputs",
+    "learn",
+    "learn_loss",
+    "mela",
+    "resolve",
+    "with_slots",
+]
 
 OnModel = Callable[[int, Vector], bool | None]
 """Called with the number of the epoch and the weights after it; returning True ends the training."""
@@ -54,7 +64,7 @@ SVM_PRECISION_A_MENTION = 0.02
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
+class LearnedCoreference:
     """The weights, and how training went. `losses` has a sum an epoch (SVM: the objective after every round).
 
     `gap` is how far the SVM's last convex program is from its optimum at most.
@@ -79,7 +89,7 @@ def learn(
     settings: CoreferenceSettings,
     examples: Sequence[Example],
     on_model: OnModel | None = None,
-) -> Learned:
+) -> LearnedCoreference:
     """Train on documents; perceptrons give the average of their weights, after `epochs` or when `on_model` says so."""
     if not examples:
         raise InputError("there are no documents to learn from")
@@ -104,15 +114,15 @@ def learn(
     }
     if settings.learner not in LEARNED_LOSS:
         fitted = (Lsp() if settings.learner == "lsp" else Lspa()).fit(problem, data, **how)
-        return Learned(fitted.averaged, fitted.updates, fitted.losses)
+        return LearnedCoreference(fitted.averaged, fitted.updates, fitted.losses)
     task = MeasuredAntecedents(problem, mela)
     measured = [(example.pairs, example.truth) for example in examples if example.pairs.items]
     if settings.learner == "rho":
         loss = learn_loss(task, measured, settings.seed)
         fitted = LspRho(loss).fit(task, measured, **how)
-        return Learned(fitted.averaged, fitted.updates, fitted.losses, loss=loss)
+        return LearnedCoreference(fitted.averaged, fitted.updates, fitted.losses, loss=loss)
     joint = (LspRhoJoint() if settings.learner == "rho-joint" else LspRhoOnline()).fit(task, measured, **how)
-    return Learned(joint.fitted.averaged, joint.fitted.updates, joint.fitted.losses, loss=joint.loss)
+    return LearnedCoreference(joint.fitted.averaged, joint.fitted.updates, joint.fitted.losses, loss=joint.loss)
 
 
 def learn_loss(task: MeasuredAntecedents, measured: Sequence[tuple[HashedPairs, Truth]], seed: int) -> LearnedLoss:
@@ -135,13 +145,15 @@ def mela(truth: Truth, clusters: NDArray[np.int64]) -> float:
     return 100.0 * mela_of_labels(y, z)
 
 
-def _latent_svm(settings: CoreferenceSettings, problem: Any, data: Sequence[tuple[HashedPairs, Any]]) -> Learned:
+def _latent_svm(
+    settings: CoreferenceSettings, problem: Any, data: Sequence[tuple[HashedPairs, Any]]
+) -> LearnedCoreference:
     """CCCP; its program has the mean of the slacks, so that C does not depend on how many documents there are."""
     mentions = sum(pairs.items for pairs, _ in data) / len(data)
     precision = min(SVM_PRECISION, SVM_PRECISION_A_MENTION * mentions)
     convex = OneSlack(C=settings.cost, epsilon=precision, max_iterations=SVM_ITERATIONS)
     fit = LatentSvm(convex, tolerance=precision, max_rounds=SVM_ROUNDS).fit(problem, data)
-    return Learned(fit.w, fit.iterations, fit.rounds, fit.converged, fit.gap)
+    return LearnedCoreference(fit.w, fit.iterations, fit.rounds, fit.converged, fit.gap)
 
 
 def _problem(settings: CoreferenceSettings, dimension: int) -> Any:

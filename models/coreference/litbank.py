@@ -29,13 +29,13 @@ from .conll import read_conll
 from .documents import Document
 from .text_files import read_text
 
-__all__ = ["SPLITS", "Split", "read_split", "split_files"]
+__all__ = ["SPLITS", "LitbankSplit", "read_split", "split_files"]
 
 SPLITS = range(10)
 _PARTS = ("train", "dev", "test")
 
 
-class Split(NamedTuple):
+class LitbankSplit(NamedTuple):
     """Documents to learn from, to choose by and to test on."""
 
     train: list[Document]
@@ -43,9 +43,9 @@ class Split(NamedTuple):
     test: list[Document]
 
 
-def read_split(folder: str | Path, number: int) -> Split:
+def read_split(folder: str | Path, number: int) -> LitbankSplit:
     """One split of the folder of LitBank."""
-    return Split(*(_documents(split_files(folder, number, part)) for part in _PARTS))
+    return LitbankSplit(*(_documents(split_files(folder, number, part)) for part in _PARTS))
 
 
 def split_files(folder: str | Path, number: int, part: str) -> list[Path]:

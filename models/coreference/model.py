@@ -14,14 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Any, Self
 
 import msgspec
 import numpy as np
 
 from netclust import container
+from netclust.container import Arrays
 from netclust.errors import InputError, ModelError
-from netclust.model import MAX_WEIGHT, Provenance
+from netclust.model_file import ModelFile, Provenance, check_known, check_weights, errors_of_model, read_header
 from netclust.models.coreference.detection import find_mentions
 from netclust.models.coreference.documents import Document, Mention, Span
 from netclust.models.coreference.examples import MentionSource, prepare, with_entities
@@ -43,8 +44,10 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 @dataclass(frozen=True, eq=False)
-class CoreferenceModel:
+class CoreferenceModel(ModelFile):
     """What finds the entities of new documents. `mention_filter` says which of the phrases found are mentions."""
+
+    kind = KIND
 
     settings: CoreferenceSettings
     w: Vector
@@ -78,45 +81,26 @@ class CoreferenceModel:
         """The document with the mentions that are found in it."""
         return document.with_mentions(Mention(*span) for span in self.find(document))
 
-    def to_bytes(self) -> bytes:
-        """The file's content."""
+    def _content(self) -> tuple[Arrays, msgspec.Struct]:
         slots = np.flatnonzero(self.w)
-        arrays: container.Arrays = {"slots": slots.astype(np.uint32), "weights": self.w[slots]}
+        arrays: Arrays = {"slots": slots.astype(np.uint32), "weights": self.w[slots]}
         if self.mention_filter is not None:
             arrays |= {f"filter.{name}": array for name, array in self.mention_filter.arrays().items()}
-        return container.pack(KIND, arrays, _Header(settings=self.settings, provenance=self.provenance))
-
-    def save(self, path: str | Path) -> None:
-        """Write the model file in one step."""
-        container.write_bytes(path, self.to_bytes())
+        return arrays, _Header(settings=self.settings, provenance=self.provenance)
 
     @classmethod
-    def load(cls, path: str | Path) -> CoreferenceModel:
-        """Read a model file; anything that does not fit is refused."""
-        return cls.from_bytes(container.read_bytes(path), str(path))
-
-    @classmethod
-    def from_bytes(cls, data: bytes, where: str = "model") -> CoreferenceModel:
-        """A model from a file's content. Never trusts a length, never runs anything."""
-        arrays, raw = container.unpack(data, KIND, where)
-        try:
-            header = msgspec.convert(raw, _Header)
-        except (msgspec.ValidationError, InputError) as error:
-            raise ModelError(f"{where}: {error}") from None
+    def _from_content(cls, arrays: Arrays, raw: dict[str, Any], where: str) -> Self:
+        header = read_header(raw, _Header, where)
         slots = container.require_array(arrays, "slots", np.uint32, (None,), where).astype(np.int64)
         weights = container.require_array(arrays, "weights", np.float64, (len(slots),), where)
         dimension = header.settings.features.dimension
         if len(slots) and (slots[-1] >= dimension or (np.diff(slots) <= 0).any()):
             raise ModelError(f"{where}: slots must rise and be below {dimension}")
-        if np.abs(weights).max(initial=0) > MAX_WEIGHT:
-            raise ModelError(f"{where}: a weight is too large to be scored")
+        check_weights(weights, where)
         own = {name.removeprefix("filter."): array for name, array in arrays.items() if name.startswith("filter.")}
-        if unknown := sorted(set(arrays) - {"slots", "weights"} - {f"filter.{name}" for name in own}):
-            raise ModelError(f"{where}: holds arrays that a model does not have: {', '.join(unknown[:3])}")
-        try:
+        check_known(arrays, ("slots", "weights", *(f"filter.{name}" for name in own)), where)
+        with errors_of_model(where):
             mention_filter = MentionFilter.from_arrays(own) if own else None
-        except InputError as error:
-            raise ModelError(f"{where}: {error}") from None
         w = np.zeros(dimension)
         w[slots] = weights
         return cls(

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from netclust.models.clustering_plots import new_figure, save_figure
-from netclust.models.coreference.report import Row
-from netclust.models.coreference.trials import Trial
+from netclust.models.coreference.report import CoreferenceRow
+from netclust.models.coreference.trials import CoreferenceTrial
 
 __all__ = ["write_curves", "write_sizes"]
 
 
-def write_curves(trials: Sequence[Trial], path: Path) -> None:
+def write_curves(trials: Sequence[CoreferenceTrial], path: Path) -> None:
     """MELA on development documents against epochs, the mean over splits; all features and, beside it, the fewest."""
     table = [trial for trial in trials if trial.stage == "table" and len(trial.curve) > 1]
     sizes = {trial.settings.strongest for trial in table}
@@ -35,7 +35,7 @@ def write_curves(trials: Sequence[Trial], path: Path) -> None:
     save_figure(figure, path)
 
 
-def write_sizes(rows: Sequence[Row], path: Path) -> None:
+def write_sizes(rows: Sequence[CoreferenceRow], path: Path) -> None:
     """Test MELA against the number of features."""
     figure, (axes,) = new_figure(1)
     sized = [row.name for row in rows if row.features is not None]

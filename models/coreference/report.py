@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from netclust.models.coreference.trials import Trial
+from netclust.models.coreference.trials import CoreferenceTrial
 from netclust.models.paired_tests import PairedComparison, compare
 
-__all__ = ["PUBLISHED", "Claim", "Row", "claims", "rows"]
+__all__ = ["PUBLISHED", "Claim", "CoreferenceRow", "claims", "rows"]
 
 PUBLISHED: dict[str, float] = {
     "LSSVM^K": 59.89,
@@ -28,7 +28,7 @@ PUBLISHED: dict[str, float] = {
 _FEW = (10_000, 100_000)
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class CoreferenceRow(msgspec.Struct, frozen=True, kw_only=True):
     """A model with so many features (None: all): mean and deviation of test MELA over splits, and its training."""
 
     name: str
@@ -58,16 +58,16 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str
 
 
-def rows(trials: Iterable[Trial]) -> list[Row]:
+def rows(trials: Iterable[CoreferenceTrial]) -> list[CoreferenceRow]:
     """A row a model and number of features, in the order of their first training."""
-    groups: dict[tuple[str, int | None], list[Trial]] = {}
+    groups: dict[tuple[str, int | None], list[CoreferenceTrial]] = {}
     for trial in trials:
         if trial.stage == "table":
             groups.setdefault((trial.model, trial.settings.strongest), []).append(trial)
     return [_row(model, size, own) for (model, size), own in groups.items()]
 
 
-def claims(trials: Sequence[Trial]) -> list[Claim]:
+def claims(trials: Sequence[CoreferenceTrial]) -> list[Claim]:
     """The published orders: E above K, LSP level with LSPA, the learned loss ahead with few features, else level."""
     found: list[Claim] = []
 
@@ -104,11 +104,11 @@ def _verdict(expected: str, comparison: PairedComparison) -> str:
     return "no difference shown" if not clear else ("a is better" if comparison.difference > 0 else "b is better")
 
 
-def _row(model: str, size: int | None, own: list[Trial]) -> Row:
+def _row(model: str, size: int | None, own: list[CoreferenceTrial]) -> CoreferenceRow:
     means = [trial.test["mela"] for trial in own]
     learned = [trial for trial in own if trial.curve]
     settings = own[0].settings
-    return Row(
+    return CoreferenceRow(
         name=model,
         setting=f"{model}, {'all' if size is None else f'{size:,}'} features",
         features=size,
@@ -125,7 +125,7 @@ def _row(model: str, size: int | None, own: list[Trial]) -> Row:
     )
 
 
-def _by_split(trials: Iterable[Trial], model: str, size: int | None) -> dict[int, Any]:
+def _by_split(trials: Iterable[CoreferenceTrial], model: str, size: int | None) -> dict[int, Any]:
     return {
         trial.split: trial.test["mela"]
         for trial in trials

@@ -23,13 +23,13 @@ import msgspec
 import numpy as np
 
 from netclust.errors import InputError
-from netclust.learners.pair_classifier import PairClassifier, strongest_slots
-from netclust.model import Provenance
+from netclust.learners.pair_classifier import SparsePairClassifier, strongest_slots
+from netclust.model_file import Provenance
 from netclust.models.coreference.detection import columns_used
 from netclust.models.coreference.documents import Document, Span
 from netclust.models.coreference.examples import Example, prepare
 from netclust.models.coreference.features import void_templates
-from netclust.models.coreference.learning import BestEpoch, Learned, learn, with_slots
+from netclust.models.coreference.learning import BestEpoch, LearnedCoreference, learn, with_slots
 from netclust.models.coreference.mention_filter import MentionFilter
 from netclust.models.coreference.model import CoreferenceModel
 from netclust.models.coreference.settings import CoreferenceSettings
@@ -109,7 +109,7 @@ def train_coreference(
 
 def choose_slots(examples: Sequence[Example], count: int) -> Indices:
     """The features that a classifier of pairs gives the largest weights."""
-    fit = PairClassifier(C=0.01, epochs=5).fit([(e.pairs, e.truth.labels) for e in examples])
+    fit = SparsePairClassifier(C=0.01, epochs=5).fit([(e.pairs, e.truth.labels) for e in examples])
     return strongest_slots(fit.w, count)
 
 
@@ -118,7 +118,7 @@ def _fit(
     train: Sequence[Example],
     dev: Sequence[Example],
     on_epoch: Callable[[int, float | None], None] | None,
-) -> tuple[Learned, tuple[float, ...]]:
+) -> tuple[LearnedCoreference, tuple[float, ...]]:
     """Weights for all slots, those of the best epoch where there are documents to choose it on, and the curve."""
     slots = choose_slots(train, settings.strongest) if settings.strongest is not None else None
     if slots is not None:

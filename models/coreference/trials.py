@@ -3,7 +3,8 @@
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     trials = Trials(Path(folder, "trials.jsonl"))
-...     trials.add(Trial(split=0, model="LSP^E", stage="tune", settings=CoreferenceSettings(), curve=(70.0, 71.0)))
+...     settings = CoreferenceSettings()
+...     trials.add(CoreferenceTrial(split=0, model="LSP^E", stage="tune", settings=settings, curve=(70.0, 71.0)))
 ...     again = Trials(Path(folder, "trials.jsonl"))
 ...     again.has(0, "LSP^E", CoreferenceSettings(), "tune"), [trial.dev for trial in again]
 (True, [71.0])
@@ -22,14 +23,14 @@ import msgspec
 from netclust.errors import InputError
 from netclust.models.coreference.settings import CoreferenceSettings
 
-__all__ = ["Stage", "Trial", "Trials"]
+__all__ = ["CoreferenceTrial", "Stage", "Trials"]
 
 Stage = Literal["tune", "table"]
 
 _LINE_START = b'{"split":'
 
 
-class Trial(msgspec.Struct, frozen=True, kw_only=True):
+class CoreferenceTrial(msgspec.Struct, frozen=True, kw_only=True):
     """One training: `curve` is MELA on the development documents after every epoch, `test` the measures of the best."""
 
     split: int
@@ -59,11 +60,11 @@ class Trials:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._known: list[Trial] = []
+        self._known: list[CoreferenceTrial] = []
         self.reload()
         self._drop_cut_line()
 
-    def __iter__(self) -> Iterator[Trial]:
+    def __iter__(self) -> Iterator[CoreferenceTrial]:
         """Every training, in the order in which they ended."""
         return iter(self._known)
 
@@ -72,7 +73,7 @@ class Trials:
         wanted = (split, model, settings, stage)
         return any((trial.split, trial.model, trial.settings, trial.stage) == wanted for trial in self._known)
 
-    def add(self, trial: Trial) -> None:
+    def add(self, trial: CoreferenceTrial) -> None:
         """Keep a training, in one write to the end of the file."""
         line = msgspec.json.encode(trial) + b"\n"
         try:
@@ -91,7 +92,7 @@ class Trials:
         self._known = []
         for number, line in enumerate(self._read().split(b"\n")[:-1], 1):
             try:
-                self._known.append(msgspec.json.decode(line, type=Trial))
+                self._known.append(msgspec.json.decode(line, type=CoreferenceTrial))
             except (msgspec.DecodeError, UnicodeDecodeError, InputError) as error:
                 raise InputError(f"{self.path} line {number}: no training ({error}): remove the file") from None
 

@@ -19,7 +19,7 @@ letter 0 3 dog - - - - - - - 1)
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
@@ -29,9 +29,8 @@ from netclust.errors import InputError
 from netclust.text import sanitize
 
 from .documents import Document, Mention
-from .reading import read_documents
 
-__all__ = ["rewrite_conll", "to_conll", "write_conll"]
+__all__ = ["to_conll", "write_conll"]
 
 _NONE = "-"
 
@@ -65,18 +64,6 @@ def write_conll(documents: Iterable[Document], path: str | Path, *, notes: list[
         sys.stdout.write(text)
     else:
         write_bytes(path, text.encode())
-
-
-def rewrite_conll(
-    source: str | Path,
-    path: str | Path,
-    mentions: Callable[[Document], Iterable[Mention]],
-    *,
-    notes: list[str] | None = None,
-) -> None:
-    """The documents of a file or folder again, with other mentions: `mentions` is asked for those of each."""
-    documents = read_documents(source, notes=notes)
-    write_conll((document.with_mentions(mentions(document)) for document in documents), path, notes=notes)
 
 
 def _brackets(document: Document, notes: list[str] | None) -> list[str]:

@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 
 from netclust.errors import InputError
-from netclust.model import MAX_WEIGHT
+from netclust.model_file import MAX_WEIGHT
 from netclust.models.parsing.auxiliary import Auxiliary, SpanClassifier, cross_fitted_notes, span_vocabulary
 from netclust.models.parsing.lexicon import Lexicon
 from netclust.models.parsing.problem import GrammarProblem, Parse, Sentence

@@ -31,7 +31,7 @@ import numpy as np
 from netclust.errors import InputError
 from netclust.learners.problem import Vector
 from netclust.models.parsing.problem import GrammarProblem, Parse, Sentence
-from netclust.models.structured_task import Learned
+from netclust.models.structured_task import LearnedTask
 from netclust.optional import require_optional
 from netclust.structures.charts import inside_outside
 
@@ -67,7 +67,7 @@ def train_likelihood(
     max_iterations: int = 500,
     tolerance: float = 1e-6,
     on_iteration: Callable[[Any], None] | None = None,
-) -> Learned:
+) -> LearnedTask:
     """Maximise the likelihood; stops when the objective falls by less than this share of it."""
     optimize = require_optional("scipy.optimize", "training by likelihood")
     if not examples or not all(len(y.rows) for _, y in examples):
@@ -89,4 +89,4 @@ def train_likelihood(
     )  # fmt: skip
     w, slope = np.asarray(found.x, np.float64), np.asarray(found.jac, np.float64)
     # |w|^2/2 bends by 1 in every direction, so the optimum is no further below than this
-    return Learned(w, int(found.nit), bool(found.success), float(found.fun), float(slope @ slope) / 2, "likelihood")
+    return LearnedTask(w, int(found.nit), bool(found.success), float(found.fun), float(slope @ slope) / 2, "likelihood")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from netclust.errors import InputError
 from netclust.learners.problem import Vector
 from netclust.learners.sparse_features import SparseVector, in_full
-from netclust.structures.charts import Scores, best_derivation, best_pieces, violating_derivation, wrong_nodes
+from netclust.structures.charts import ChartScores, best_derivation, best_pieces, violating_derivation, wrong_nodes
 from netclust.structures.grammar import RULE, SPLIT, START, SYMBOL, Derivation, Grammar
 from netclust.structures.syntax import Tree, words_of
 
@@ -85,7 +85,7 @@ class GrammarProblem:
         """Where the weights of spans begin: behind those of rules, roots and words."""
         return len(self.grammar.rules) + len(self.grammar.roots) + 1
 
-    def scores(self, x: Sentence, w: Vector) -> Scores:
+    def scores(self, x: Sentence, w: Vector) -> ChartScores:
         """What the nodes of the sentence's trees score."""
         from netclust.kernels.cky import sum_span_features
 
@@ -103,7 +103,7 @@ class GrammarProblem:
         span = np.zeros((n, n + 1, len(names)))
         if self.span_features:
             sum_span_features(x.features, w[self.span_at :].reshape(-1, len(names)), span)
-        return Scores(leaf, np.ascontiguousarray(w[:rules]), root, span)
+        return ChartScores(leaf, np.ascontiguousarray(w[:rules]), root, span)
 
     def joint_features(self, x: Sentence, h: Parse) -> Vector:
         """Return how often every rule, root and feature of a label is there, and the sum of log P(word | tag)."""

@@ -65,7 +65,7 @@ class Use(StrEnum):
     late = "late"
 
 
-class Learner(StrEnum):
+class TunedLearner(StrEnum):
     """What is tuned."""
 
     margin = "margin"
@@ -355,7 +355,7 @@ def tune_network(
         Use, typer.Option(help="reference: no label comes back; late: true labels come back, 100 records later.")
     ] = Use.reference,
     learner: Annotated[
-        Learner | None, typer.Option(help="What is tuned. Default: the learner of --start, else margin.")
+        TunedLearner | None, typer.Option(help="What is tuned. Default: the learner of --start, else margin.")
     ] = None,
     start: Annotated[str | None, typer.Option(help="Where the search starts: a TOML file or a preset.")] = None,
     json: JsonOption = None,

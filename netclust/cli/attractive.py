@@ -18,8 +18,8 @@ from netclust.models.attractive import (
     EDGES,
     RELATIONS,
     AttractiveEncoder,
-    Columns,
     RawNetwork,
+    RelationColumns,
     cut_networks,
     edge_templates,
 )
@@ -28,13 +28,13 @@ from netclust.models.relations import NODES, Template, read_templates
 from netclust.models.structured_model import StructuredModel
 from netclust.text import sanitize
 
-__all__ = ["TableOptions", "evaluate_networks", "predict_networks", "train_networks", "with_labels"]
+__all__ = ["RelationOptions", "evaluate_networks", "predict_networks", "train_networks", "with_labels"]
 
 ATTACK, NORMAL = "attack", "normal"
 
 
 @dataclass(frozen=True)
-class TableOptions:
+class RelationOptions:
     """Which tables a command was given."""
 
     nodes: str
@@ -65,7 +65,7 @@ class TableOptions:
         return [self.nodes, *self.others.values(), *([self.truth] if self.truth else [])]
 
 
-def _templates(options: TableOptions, others: dict[str, TextTable]) -> tuple[Template, ...]:
+def _templates(options: RelationOptions, others: dict[str, TextTable]) -> tuple[Template, ...]:
     """What ties nodes, as the command line says."""
     found = edge_templates(others[EDGES]) if EDGES in others else ()
     if options.templates == "connections":
@@ -81,7 +81,12 @@ def _templates(options: TableOptions, others: dict[str, TextTable]) -> tuple[Tem
 
 
 def _read(
-    options: TableOptions, columns: Columns, *, known: bool, learn: bool = False, needed: Sequence[Template] = ()
+    options: RelationOptions,
+    columns: RelationColumns,
+    *,
+    known: bool,
+    learn: bool = False,
+    needed: Sequence[Template] = (),
 ) -> Given:
     """The networks of the files; `known`: with the labels of nodes; `needed`: a model's templates."""
     nodes = read_text_table(options.nodes)
@@ -99,7 +104,7 @@ def _read(
     return Given(raw, "network", {path: checksum_of(path) for path in options.inputs})
 
 
-def with_labels(nodes: TextTable, options: TableOptions, label: str) -> TextTable:
+def with_labels(nodes: TextTable, options: RelationOptions, label: str) -> TextTable:
     """The nodes with their true labels in the label column."""
     truth = nodes if options.truth is None else read_text_table(options.truth)
     if len(truth) != len(nodes):
@@ -113,7 +118,12 @@ def with_labels(nodes: TextTable, options: TableOptions, label: str) -> TextTabl
 
 
 def train_networks(
-    options: TableOptions, columns: Columns, output: Path, settings: dict[str, Any], C: str, json: Path | None
+    options: RelationOptions,
+    columns: RelationColumns,
+    output: Path,
+    settings: dict[str, Any],
+    C: str,
+    json: Path | None,
 ) -> None:
     """Learn from nodes whose labels are known."""
     inputs = [*options.inputs, *([options.templates] if options.templates not in (None, "connections") else [])]
@@ -128,7 +138,7 @@ def train_networks(
     )
 
 
-def predict_networks(options: TableOptions, model_file: Path, output: Path, json: Path | None) -> None:
+def predict_networks(options: RelationOptions, model_file: Path, output: Path, json: Path | None) -> None:
     """Label new nodes."""
     model = StructuredModel.load(model_file, TASK.name)
     encoder: AttractiveEncoder = model.encoder
@@ -156,7 +166,7 @@ def predict_networks(options: TableOptions, model_file: Path, output: Path, json
     )
 
 
-def evaluate_networks(options: TableOptions, model_file: Path, json: Path | None) -> None:
+def evaluate_networks(options: RelationOptions, model_file: Path, json: Path | None) -> None:
     """Label nodes whose labels are known, and measure."""
     model = StructuredModel.load(model_file, TASK.name)
     inputs = [*options.inputs, str(model_file)]

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from netclust.cli.app import JsonOption, SeedOption, evaluate, predict, train
+from netclust.cli.shared_options import CostOption, EpsilonOption, ModelOption, NormalOption, OutputModelOption
 
 
 class NetworkOracle(StrEnum):
@@ -37,17 +38,12 @@ TablesOption = Annotated[
 TruthOption = Annotated[
     str | None, typer.Option(help="A file whose label column is the truth of the nodes, row by row.")
 ]
-NormalOption = Annotated[
-    list[str] | None,
-    typer.Option(help="Labels that are normal; all others then count as attack. May be given again."),
-]
-ModelOption = Annotated[Path, typer.Option(help="The model file.")]
 
 
 @train.command("attractive")
 def train_attractive(
     nodes: NodesArgument,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
+    output: OutputModelOption,
     edges: EdgesOption = None,
     templates: Annotated[
         str | None,
@@ -74,18 +70,18 @@ def train_attractive(
     balanced: Annotated[
         bool, typer.Option("--balanced", help="Every label counts the same, however few nodes have it.")
     ] = False,
-    C: Annotated[str, typer.Option("--C", help="Weight of the loss: a number, or cv to choose it.")] = "cv",
-    epsilon: Annotated[float, typer.Option(help="How far a constraint may be violated at the end, percent.")] = 0.1,
+    C: CostOption = "cv",
+    epsilon: EpsilonOption = 0.1,
     learner: Annotated[NetworkLearner, typer.Option(help="How weights are learned.")] = NetworkLearner.one_slack,
     seed: SeedOption = 0,
     json: JsonOption = None,
 ) -> None:
     """Learn from labelled nodes what they look like, and how much those that are tied agree."""
-    from netclust.cli.attractive import TableOptions, train_networks
-    from netclust.models.attractive import Columns
+    from netclust.cli.attractive import RelationOptions, train_networks
+    from netclust.models.attractive import RelationColumns
 
-    columns = Columns(fields=tuple(fields or ()), label=label, id=ident, time=time, network=network)
-    options = TableOptions(nodes, edges, templates, tuple(tables or ()), truth, tuple(normal or ()), cut)
+    columns = RelationColumns(fields=tuple(fields or ()), label=label, id=ident, time=time, network=network)
+    options = RelationOptions(nodes, edges, templates, tuple(tables or ()), truth, tuple(normal or ()), cut)
     settings = {
         "oracle": oracle.value, "balanced": balanced, "epsilon": epsilon, "learner": learner.value, "seed": seed,
     }  # fmt: skip
@@ -105,9 +101,9 @@ def predict_attractive(
     json: JsonOption = None,
 ) -> None:
     """Label nodes together: each by itself, and by those that it is tied to."""
-    from netclust.cli.attractive import TableOptions, predict_networks
+    from netclust.cli.attractive import RelationOptions, predict_networks
 
-    predict_networks(TableOptions(nodes, edges, None, tuple(tables or ())), model, output, json)
+    predict_networks(RelationOptions(nodes, edges, None, tuple(tables or ())), model, output, json)
 
 
 @evaluate.command("attractive")
@@ -121,6 +117,6 @@ def evaluate_attractive(
     json: JsonOption = None,
 ) -> None:
     """Label nodes and measure against their true labels."""
-    from netclust.cli.attractive import TableOptions, evaluate_networks
+    from netclust.cli.attractive import RelationOptions, evaluate_networks
 
-    evaluate_networks(TableOptions(test, edges, None, tuple(tables or ()), truth, tuple(normal or ())), model, json)
+    evaluate_networks(RelationOptions(test, edges, None, tuple(tables or ()), truth, tuple(normal or ())), model, json)

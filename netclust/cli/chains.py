@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from netclust.cli.attractive import TableOptions, with_labels
+from netclust.cli.attractive import RelationOptions, with_labels
 from netclust.cli.output import checksum_of
 from netclust.cli.structured import Given, evaluate_task, predict_task, train_task
 from netclust.datasets.text_tables import read_text_table
@@ -21,7 +21,7 @@ from netclust.structures.chain import max_marginals
 __all__ = ["evaluate_chains", "predict_chains", "train_chains"]
 
 
-def _read(options: TableOptions, columns: ChainColumns, *, known: bool) -> Given:
+def _read(options: RelationOptions, columns: ChainColumns, *, known: bool) -> Given:
     """The sequences of a file; `known`: with their labels."""
     table = read_text_table(options.nodes)
     if known:
@@ -34,13 +34,13 @@ def _read(options: TableOptions, columns: ChainColumns, *, known: bool) -> Given
 
 
 def train_chains(
-    options: TableOptions, columns: ChainColumns, output: Path, settings: dict[str, Any], C: str, json: Path | None
+    options: RelationOptions, columns: ChainColumns, output: Path, settings: dict[str, Any], C: str, json: Path | None
 ) -> None:
     """Learn from sequences whose labels are known."""
     train_task(TASK, lambda: _read(options, columns, known=True), options.inputs, output, settings, C, json)
 
 
-def predict_chains(options: TableOptions, model_file: Path, output: Path, json: Path | None) -> None:
+def predict_chains(options: RelationOptions, model_file: Path, output: Path, json: Path | None) -> None:
     """Label new sequences; a line a row, in the order of the file."""
     model = StructuredModel.load(model_file, TASK.name)
     encoder: ChainEncoder = model.encoder
@@ -66,7 +66,7 @@ def predict_chains(options: TableOptions, model_file: Path, output: Path, json: 
     predict_task(model, lambda: _read(options, encoder.columns, known=False), inputs, output, render, json)
 
 
-def evaluate_chains(options: TableOptions, model_file: Path, json: Path | None) -> None:
+def evaluate_chains(options: RelationOptions, model_file: Path, json: Path | None) -> None:
     """Label sequences whose labels are known, and measure."""
     model = StructuredModel.load(model_file, TASK.name)
     inputs = [*options.inputs, str(model_file)]

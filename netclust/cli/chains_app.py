@@ -9,6 +9,15 @@ from typing import Annotated
 import typer
 
 from netclust.cli.app import JsonOption, SeedOption, evaluate, predict, simulate, train
+from netclust.cli.shared_options import (
+    CostOption,
+    EpsilonOption,
+    ModelOption,
+    NormalOption,
+    OutputModelOption,
+    SvmLearner,
+    SvmLearnerOption,
+)
 
 
 class ChainModelName(StrEnum):
@@ -17,14 +26,6 @@ class ChainModelName(StrEnum):
     m3n = "m3n"
     svm = "svm"
     crf = "crf"
-
-
-class ChainLearner(StrEnum):
-    """How the structural SVM is trained."""
-
-    one_slack = "one-slack"
-    n_slack = "n-slack"
-    frank_wolfe = "frank-wolfe"
 
 
 class ChainMean(StrEnum):
@@ -41,18 +42,13 @@ RowsArgument = Annotated[
 TruthOption = Annotated[
     str | None, typer.Option(help="A file whose label column is the truth of the rows, row by row.")
 ]
-NormalOption = Annotated[
-    list[str] | None,
-    typer.Option(help="Labels that are normal; all others then count as attack. May be given again."),
-]
 CutOption = Annotated[int | None, typer.Option(min=1, help="Sequences of more rows than this are cut into even parts.")]
-ModelOption = Annotated[Path, typer.Option(help="The model file.")]
 
 
 @train.command("chains")
 def train_chains(
     rows: RowsArgument,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
+    output: OutputModelOption,
     model: Annotated[
         ChainModelName,
         typer.Option("--learn", help="m3n: max-margin; svm: every row by itself; crf: by the likelihood of labels."),
@@ -68,14 +64,14 @@ def train_chains(
     mean: Annotated[
         ChainMean, typer.Option(help="What counts the same in the loss: every label, or every sequence.")
     ] = ChainMean.labels,
-    C: Annotated[str, typer.Option("--C", help="Weight of the loss: a number, or cv to choose it.")] = "cv",
-    epsilon: Annotated[float, typer.Option(help="How far a constraint may be violated at the end, percent.")] = 0.5,
-    learner: Annotated[ChainLearner, typer.Option(help="How weights are learned.")] = ChainLearner.one_slack,
+    C: CostOption = "cv",
+    epsilon: EpsilonOption = 0.5,
+    learner: SvmLearnerOption = SvmLearner.one_slack,
     seed: SeedOption = 0,
     json: JsonOption = None,
 ) -> None:
     """Learn from labelled sequences what labels look like, and which follow which."""
-    from netclust.cli.attractive import TableOptions
+    from netclust.cli.attractive import RelationOptions
     from netclust.cli.chains import train_chains as run
     from netclust.models.chains_task import ChainColumns
 
@@ -83,7 +79,7 @@ def train_chains(
     settings = {
         "model": model.value, "mean": mean.value, "epsilon": epsilon, "learner": learner.value, "seed": seed,
     }  # fmt: skip
-    run(TableOptions(rows, truth=truth, normal=tuple(normal or ()), cut=cut), columns, output, settings, C, json)
+    run(RelationOptions(rows, truth=truth, normal=tuple(normal or ()), cut=cut), columns, output, settings, C, json)
 
 
 @predict.command("chains")
@@ -98,10 +94,10 @@ def predict_chains(
     json: JsonOption = None,
 ) -> None:
     """Label the rows of sequences, each by itself and by its neighbours."""
-    from netclust.cli.attractive import TableOptions
+    from netclust.cli.attractive import RelationOptions
     from netclust.cli.chains import predict_chains as run
 
-    run(TableOptions(rows, cut=cut), model, output, json)
+    run(RelationOptions(rows, cut=cut), model, output, json)
 
 
 @evaluate.command("chains")
@@ -114,10 +110,10 @@ def evaluate_chains(
     json: JsonOption = None,
 ) -> None:
     """Label sequences and measure against their true labels."""
-    from netclust.cli.attractive import TableOptions
+    from netclust.cli.attractive import RelationOptions
     from netclust.cli.chains import evaluate_chains as run
 
-    run(TableOptions(test, truth=truth, normal=tuple(normal or ()), cut=cut), model, json)
+    run(RelationOptions(test, truth=truth, normal=tuple(normal or ()), cut=cut), model, json)
 
 
 @simulate.command("letters")

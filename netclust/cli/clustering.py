@@ -5,15 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import time
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
-from netclust._version import __version__
 from netclust.cli.output import (
     Reporter,
     about,
@@ -25,24 +22,29 @@ from netclust.cli.output import (
     counted,
     echo,
     note,
+    origin_facts,
     progress,
     result,
     table,
     write,
     write_json,
+    write_model_info,
 )
 from netclust.clustering_metrics import measure_sets
 from netclust.datasets.item_sets import ItemTable, read_items, sets_of
 from netclust.datasets.set_splits import whole_cluster_sets
 from netclust.datasets.synthetic_citations import citations, citations_csv
 from netclust.errors import InputError
-from netclust.model import Provenance
+from netclust.model_file import Provenance
 from netclust.models.cluster_model import ClusterModel
-from netclust.models.cluster_selection import ChosenCost, choose_cost
-from netclust.models.clustering import ClusterSettings, Example, Learned, check_sizes, cluster, learn
+from netclust.models.cluster_selection import ChosenClusterCost, choose_cost
+from netclust.models.clustering import ClusterSettings, Example, LearnedClustering, check_sizes, cluster, learn
 from netclust.models.looks import TEST_SETS, find_ledger, record_test_use
 from netclust.models.text_pairs import TextFeatures, TextPairs
 from netclust.pairs import PairFeatures
+
+if TYPE_CHECKING:
+    from netclust.cli.clustering_app import ClusterTrainingOptions, ItemOptions, LabelledItemOptions
 
 MOSTLY = 0.2  # of a column: with fewer texts than this among its numbers, somebody may have meant numbers
 SHOWN = (
@@ -58,41 +60,26 @@ SHOWN = (
 )
 
 
-@dataclass(frozen=True)
-class ItemOptions:
-    """How items are read, and which features their pairs get."""
-
-    label: str | None = None
-    set_column: str | None = None
-    id_column: str | None = None
-    fields: list[str] | None = None
-    words: list[int] | None = None
-    characters: list[int] | None = None
-    set_size: str | None = None
-
-
 def train_items(
     items: str,
     output: Path,
     options: ItemOptions,
     chosen: dict[str, Any],
-    C: str,
-    checkpoint: Path | None,
-    jobs: int,
-    json: Path | None,
+    training: ClusterTrainingOptions,
 ) -> None:
     """Read items, describe pairs, choose C, learn, write the model."""
+    C, checkpoint, json = training.C, training.checkpoint, training.json
     check_folders(output, json, checkpoint)
     check_outputs(output, json, checkpoint)
     check_not_input(items, output, json, checkpoint)
-    settings = ClusterSettings(**chosen, C=1.0 if C == "cv" else cost(C))
+    settings = ClusterSettings(**chosen, epsilon=training.epsilon, seed=training.seed, C=1.0 if C == "cv" else cost(C))
     if checkpoint is not None and settings.learner in ("lsp", "lspa", "pairwise"):
         raise InputError(f"--checkpoint is for structural SVMs: {settings.learner} keeps no state")
     if options.label is not None and options.label in (options.set_column, *(options.fields or ())):
         raise InputError(
             f"{items}: column {options.label!r} is the cluster: it cannot be compared, or name the set as well"
         )
-    whole = _read(items, options)
+    whole = _read(items, options.label, options.set_column, options.id_column, options.fields)
     if whole.labels is None:
         folder = "put them into a folder a cluster" if Path(items).is_dir() else "name their column with --label"
         raise InputError(f"{items}: the items have no clusters to learn from: {folder}")
@@ -105,7 +92,7 @@ def train_items(
             raise InputError("C is chosen on held-out sets, and there is one set: give --C, or --set or --set-size")
     note(f"{counted(len(whole), 'item')} in {counted(len(sets), 'set')}, {len(text.names)} features a pair")
     note(f"compared as text: {', '.join(text.spec.fields) or '-'}; as numbers: {', '.join(text.spec.numbers) or '-'}")
-    picked: ChosenCost | None = None
+    picked: ChosenClusterCost | None = None
     if C == "cv":
         with progress("choosing C") as tick:
             picked = choose_cost(settings, examples, on_progress=tick)
@@ -113,12 +100,10 @@ def train_items(
         tried = ", ".join(f"{c:g}: {loss:.2f}" for c, loss in zip(picked.grid, picked.losses, strict=True))
         note(f"C = {picked.C:g}, by cross-validation over sets (C: held-out loss in percent: {tried})")
     start = time.perf_counter()
-    learned = learn(settings, examples, on_iteration=Reporter(), checkpoint=checkpoint, jobs=jobs)
+    learned = learn(settings, examples, on_iteration=Reporter(), checkpoint=checkpoint, jobs=training.jobs)
     duration = time.perf_counter() - start
     checksum = checksum_of(items)
-    provenance = Provenance(
-        netclust=__version__,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    provenance = Provenance.now(
         seed=settings.seed,
         data=Path(items).name,
         sha256=checksum,
@@ -169,7 +154,7 @@ def cluster_items(
     model = ClusterModel.load(model_file)
     if k is not None and model.settings.structure != "kmeans":
         raise InputError("-k is for a model of k-means: other models choose the number of clusters themselves")
-    whole = _read(items, ItemOptions(None, set_column, id_column), _text(model))
+    whole = _read(items, None, set_column, id_column, _fields(model))
     sets = sets_of(whole)
     with about(items):
         found = [cluster(model.settings, _pairs(model, part), model.w, k) for part in sets]
@@ -196,7 +181,7 @@ def evaluate_items(
     task: str,
     model_file: Path,
     test: str,
-    options: ItemOptions,
+    options: LabelledItemOptions,
     predictor: str | None,
     k_is_known: bool | None,
     seed: int,
@@ -212,7 +197,7 @@ def evaluate_items(
     if predictor is not None and model.settings.structure in ("E", "K"):
         raise InputError(f"{model_file}: clusters by best links: --predictor is for the other structures")
     settings = model.settings if predictor is None else msgspec.structs.replace(model.settings, predictor=predictor)
-    whole = _read(test, options, _text(model))
+    whole = _read(test, options.label, options.set_column, options.id_column, _fields(model))
     if whole.labels is None:
         raise InputError(f"{test}: the items have no true clusters: name their column with --label")
     checksum = checksum_of(test)
@@ -256,21 +241,19 @@ def describe_model(path: Path, json: Path | None, top: int) -> None:
             ["trained for", f"the {settings.loss} loss, C = {settings.C:g}"],
             ["clusters by", searched if settings.structure in ("correlation", "kmeans") else "best links"],
             ["features a pair", len(model.w)],
-            ["trained on", f"{origin.data or '?'} ({origin.records:,} items, seed {origin.seed})"],
-            ["sha256 of that", origin.sha256 or "?"],
-            ["made", f"{origin.created} by netclust {origin.netclust}"],
+            *origin_facts(origin, "items"),
         ]
         table(str(path), ["", ""], facts)
         _print_weights(model, top)
         echo(f"{path.stat().st_size:,} bytes")
-    body = {
-        "task": _task(settings),
-        "settings": settings,
-        "weights": dict(zip(model.names, model.w.tolist(), strict=True)),
-        "provenance": origin,
-        "bytes": path.stat().st_size,
-    }
-    write_json(json, result(["info"], body, seed=origin.seed, data={origin.data: origin.sha256}))
+    write_model_info(
+        json,
+        path,
+        origin,
+        task=_task(settings),
+        settings=settings,
+        weights=dict(zip(model.names, model.w.tolist(), strict=True)),
+    )
 
 
 def feature_spec(whole: ItemTable, options: ItemOptions) -> TextFeatures:
@@ -305,14 +288,17 @@ def _reads(text: str) -> bool:
     return True
 
 
-def _read(path: str, options: ItemOptions, text: TextPairs | None = None) -> ItemTable:
-    """The items, with the columns that were asked for, or that a model needs."""
-    fields = options.fields
-    if text is not None:
-        fields = [*text.spec.fields, *text.spec.numbers]
-    whole = read_items(
-        path, label=options.label, set_column=options.set_column, id_column=options.id_column, fields=fields
-    )
+def _fields(model: ClusterModel) -> list[str]:
+    """Return the columns that a model compares."""
+    spec = _text(model).spec
+    return [*spec.fields, *spec.numbers]
+
+
+def _read(
+    path: str, label: str | None, set_column: str | None, id_column: str | None, fields: list[str] | None
+) -> ItemTable:
+    """Return the items, with the columns that were asked for, or that a model needs."""
+    whole = read_items(path, label=label, set_column=set_column, id_column=id_column, fields=fields)
     if not len(whole):
         raise InputError(f"{path}: there are no items in it")
     return whole
@@ -349,7 +335,7 @@ def _measured(
     return measures, [len(np.unique(z)) for _, z in found]
 
 
-def _print_trained(settings: ClusterSettings, learned: Learned, duration: float, output: Path) -> None:
+def _print_trained(settings: ClusterSettings, learned: LearnedClustering, duration: float, output: Path) -> None:
     gap = ""
     if learned.gap is not None and learned.objective:
         gap = f", objective {learned.objective:.4g}, within {100 * learned.gap / learned.objective:.2g} % of the best"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +10,7 @@ from typing import Annotated
 import typer
 
 from netclust.cli.app import JsonOption, SeedOption, app, evaluate, reproduce, simulate, train
+from netclust.cli.shared_options import CostOption, ModelOption, OutputModelOption, ProcessesOption, with_groups
 
 
 class Loss(StrEnum):
@@ -78,42 +80,68 @@ ItemsArgument = Annotated[
     str, typer.Argument(help="A CSV file with a header and an item a line, or a folder (or tar) of documents.")
 ]
 ItemsOption = Annotated[str, typer.Option(help="Labelled items: a CSV file, or a folder (or tar) of documents.")]
-OutputOption = Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")]
 LabelColumn = Annotated[str | None, typer.Option("--label", help="CSV: the column with the cluster of an item.")]
 SetColumn = Annotated[str | None, typer.Option("--set", help="CSV: the column with the set of an item.")]
 IdColumn = Annotated[str | None, typer.Option("--id", help="CSV: the column with the name of an item.")]
-Fields = Annotated[
-    list[str] | None, typer.Option("--field", help="A column or part to compare; may be given again. Default: all.")
-]
-Words = Annotated[
-    list[int] | None, typer.Option("--words", help="Compare word n-grams of this length; may be given again.")
-]
-Characters = Annotated[
-    list[int] | None, typer.Option("--characters", help="Compare character n-grams of this length; again for more.")
-]
 SetSize = Annotated[
     str | None,
     typer.Option(help="Cut the items into sets of whole clusters with so many items each, like 60-120."),
 ]
-COption = Annotated[str, typer.Option("--C", help="Weight of the loss: a number, or cv to choose it.")]
-Epsilon = Annotated[float, typer.Option(help="Stop when no constraint is violated by more, in percent of loss.")]
-Checkpoint = Annotated[
-    Path | None, typer.Option(help="Keep the state of training here; if the file exists, go on from it.")
-]
-Jobs = Annotated[int, typer.Option(min=1, max=64, help="How many sets are searched at a time.")]
+
+
+@dataclass(frozen=True)
+class LabelledItemOptions:
+    """How labelled items are read."""
+
+    label: LabelColumn = None
+    set_column: SetColumn = None
+    id_column: IdColumn = None
+    set_size: SetSize = None
+
+
+@dataclass(frozen=True)
+class ItemOptions:
+    """How labelled items are read, and which features their pairs get."""
+
+    label: LabelColumn = None
+    set_column: SetColumn = None
+    id_column: IdColumn = None
+    fields: Annotated[
+        list[str] | None,
+        typer.Option("--field", help="A column or part to compare; may be given again. Default: all."),
+    ] = None
+    words: Annotated[
+        list[int] | None, typer.Option(help="Compare word n-grams of this length; may be given again.")
+    ] = None
+    characters: Annotated[
+        list[int] | None, typer.Option(help="Compare character n-grams of this length; again for more.")
+    ] = None
+    set_size: SetSize = None
+
+
+@dataclass(frozen=True)
+class ClusterTrainingOptions:
+    """How weights are learned, whatever a clustering is made of."""
+
+    C: CostOption = "cv"
+    epsilon: Annotated[float, typer.Option(help="Stop when no constraint is violated by more, in percent of loss.")] = (
+        0.1
+    )
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Keep the state of training here; if the file exists, go on from it.")
+    ] = None
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="How many sets are searched at a time.")] = 1
+    seed: SeedOption = 0
+    json: JsonOption = None
 
 
 @train.command("correlation")
+@with_groups
 def train_correlation(
     items: ItemsArgument,
-    output: OutputOption,
-    label: LabelColumn = None,
-    set_column: SetColumn = None,
-    id_column: IdColumn = None,
-    fields: Fields = None,
-    words: Words = None,
-    characters: Characters = None,
-    set_size: SetSize = None,
+    output: OutputModelOption,
+    *,
+    options: ItemOptions,
     structure: Annotated[
         Structure, typer.Option(help="correlation: sums within clusters; E: best earlier links; K: a forest.")
     ] = Structure.correlation,
@@ -129,22 +157,17 @@ def train_correlation(
         CorrelationPredictor | None, typer.Option(help="How new sets are clustered. Default: as in training.")
     ] = None,
     rescaling: Annotated[Rescaling, typer.Option(help="How the loss enters the margin.")] = Rescaling.margin,
-    C: COption = "cv",
-    epsilon: Epsilon = 0.1,
-    checkpoint: Checkpoint = None,
-    jobs: Jobs = 1,
-    seed: SeedOption = 0,
-    json: JsonOption = None,
+    training: ClusterTrainingOptions,
 ) -> None:
     """Learn from example clusterings which pairs belong together, and write a model file."""
-    from netclust.cli.clustering import ItemOptions, train_items
+    from netclust.cli.clustering import train_items
     from netclust.models.clustering import usual_oracle
 
     links = structure is not Structure.correlation
     train_items(
         items,
         output,
-        ItemOptions(label, set_column, id_column, fields, words, characters, set_size),
+        options,
         {
             "structure": structure.value,
             "learner": learner.value if learner else ("lspa" if links else "one-slack"),
@@ -152,63 +175,44 @@ def train_correlation(
             "oracle": oracle.value if oracle else usual_oracle(loss.value),
             "predictor": predictor.value if predictor else None,
             "rescaling": rescaling.value,
-            "epsilon": epsilon,
-            "seed": seed,
         },
-        C,
-        checkpoint,
-        jobs,
-        json,
+        training,
     )
 
 
 @train.command("kmeans")
+@with_groups
 def train_kmeans(
     items: ItemsArgument,
-    output: OutputOption,
-    label: LabelColumn = None,
-    set_column: SetColumn = None,
-    id_column: IdColumn = None,
-    fields: Fields = None,
-    words: Words = None,
-    characters: Characters = None,
-    set_size: SetSize = None,
+    output: OutputModelOption,
+    *,
+    options: ItemOptions,
     method: Annotated[
         KmeansMethod, typer.Option(help="How violated constraints are found in training.")
     ] = KmeansMethod.iterative,
     predictor: Annotated[KmeansMethod, typer.Option(help="How new sets are clustered.")] = KmeansMethod.discrete,
-    C: COption = "cv",
-    epsilon: Epsilon = 0.1,
-    checkpoint: Checkpoint = None,
-    jobs: Jobs = 1,
-    seed: SeedOption = 0,
-    json: JsonOption = None,
+    training: ClusterTrainingOptions,
 ) -> None:
     """Learn a similarity from example clusterings for k-means on it, and write a model file."""
-    from netclust.cli.clustering import ItemOptions, train_items
+    from netclust.cli.clustering import train_items
 
     train_items(
         items,
         output,
-        ItemOptions(label, set_column, id_column, fields, words, characters, set_size),
+        options,
         {
             "structure": "kmeans",
             "oracle": method.value,
             "predictor": predictor.value,
-            "epsilon": epsilon,
-            "seed": seed,
         },
-        C,
-        checkpoint,
-        jobs,
-        json,
+        training,
     )
 
 
 @app.command("cluster")
 def cluster_items(
     items: ItemsArgument,
-    model: Annotated[Path, typer.Option(help="The model file.")],
+    model: ModelOption,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="CSV: the set, the item and its cluster (- for standard output).")
     ],
@@ -226,13 +230,11 @@ def cluster_items(
 
 
 @evaluate.command("correlation")
+@with_groups
 def evaluate_correlation(
-    model: Annotated[Path, typer.Option(help="The model file.")],
+    model: ModelOption,
     test: ItemsOption,
-    label: LabelColumn = None,
-    set_column: SetColumn = None,
-    id_column: IdColumn = None,
-    set_size: SetSize = None,
+    options: LabelledItemOptions,
     predictor: Annotated[
         CorrelationPredictor | None, typer.Option(help="Cluster by another search than the model's.")
     ] = None,
@@ -240,21 +242,18 @@ def evaluate_correlation(
     json: JsonOption = None,
 ) -> None:
     """Cluster labelled items and measure how far that is from their true clusters."""
-    from netclust.cli.clustering import ItemOptions, evaluate_items
+    from netclust.cli.clustering import evaluate_items
 
     chosen = predictor.value if predictor else None
-    options = ItemOptions(label, set_column, id_column, set_size=set_size)
     evaluate_items("correlation", model, test, options, chosen, None, seed, json)
 
 
 @evaluate.command("kmeans")
+@with_groups
 def evaluate_kmeans(
-    model: Annotated[Path, typer.Option(help="The model file.")],
+    model: ModelOption,
     test: ItemsOption,
-    label: LabelColumn = None,
-    set_column: SetColumn = None,
-    id_column: IdColumn = None,
-    set_size: SetSize = None,
+    options: LabelledItemOptions,
     predictor: Annotated[KmeansMethod | None, typer.Option(help="Cluster by another search than the model's.")] = None,
     choose: Annotated[
         bool, typer.Option("--choose-k", help="Do not tell how many clusters a set has: let it be chosen.")
@@ -263,10 +262,9 @@ def evaluate_kmeans(
     json: JsonOption = None,
 ) -> None:
     """Cluster labelled items by k-means and measure how far that is from their true clusters."""
-    from netclust.cli.clustering import ItemOptions, evaluate_items
+    from netclust.cli.clustering import evaluate_items
 
     chosen = predictor.value if predictor else None
-    options = ItemOptions(label, set_column, id_column, set_size=set_size)
     evaluate_items("kmeans", model, test, options, chosen, not choose, seed, json)
 
 
@@ -276,7 +274,7 @@ def reproduce_correlation(
     newsgroups: Annotated[Path | None, typer.Option(help="The posts (20news-bydate-all.tar.xz).")] = None,
     splits: Annotated[int, typer.Option(min=1, max=100, help="Splits into training and test sets.")] = 10,
     generated: Annotated[bool, typer.Option(help="Also run on generated sets.")] = True,
-    jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 2,
+    jobs: ProcessesOption = 2,
     json: JsonOption = None,
 ) -> None:
     """SVM^cluster against pairwise classification: two losses, each trained for and tested under, beside the print."""
@@ -317,7 +315,7 @@ def reproduce_kmeans(
     ] = None,
     draws: Annotated[int, typer.Option(min=1, max=100, help="Draws of the data.")] = 5,
     seed: SeedOption = 0,
-    jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 2,
+    jobs: ProcessesOption = 2,
     json: JsonOption = None,
 ) -> None:
     """Supervised k-means on generated pairs, trained four ways, beside the published table."""

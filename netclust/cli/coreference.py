@@ -6,11 +6,9 @@ import sys
 import time
 from collections import Counter
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from netclust._version import __version__
 from netclust.cli.output import (
     check_folders,
     check_not_input,
@@ -22,10 +20,11 @@ from netclust.cli.output import (
     result,
     table,
     write_json,
+    write_model_info,
 )
 from netclust.container import write_bytes
 from netclust.errors import InputError
-from netclust.model import Provenance
+from netclust.model_file import Provenance
 from netclust.models.coreference.detection import columns_used
 from netclust.models.coreference.documents import Document
 from netclust.models.coreference.examples import MentionSource
@@ -65,9 +64,7 @@ def train_documents(
     model, report = train_coreference(train, settings, dev=chosen_on, jobs=jobs, cache=cache, on_epoch=_report_epoch)
     seconds = time.perf_counter() - start
     checksum = _checksum(documents)
-    provenance = Provenance(
-        netclust=__version__,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    provenance = Provenance.now(
         seed=settings.seed,
         data=Path(documents).name,
         sha256=checksum,
@@ -174,14 +171,7 @@ def describe_model(path: Path, json: Path | None) -> None:
         ]
         table(str(path), ["", ""], facts)
         echo(f"{path.stat().st_size:,} bytes")
-    body = {
-        "task": "coreference",
-        "settings": settings,
-        "weights": weights,
-        "provenance": origin,
-        "bytes": path.stat().st_size,
-    }
-    write_json(json, result(["info"], body, seed=origin.seed, data={origin.data: origin.sha256}))
+    write_model_info(json, path, origin, task="coreference", settings=settings, weights=weights)
 
 
 def _chosen_epochs(origin: Provenance) -> str:

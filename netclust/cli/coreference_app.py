@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from netclust.cli.app import JsonOption, SeedOption, predict, reproduce, score, simulate, train
+from netclust.cli.shared_options import OutputModelOption, ProcessesOption
 
 
 class Metric(StrEnum):
@@ -49,7 +50,7 @@ def score_coreference(
     run(key, response, [name.value for name in metric or Metric], singletons, missing_ok, json)
 
 
-class Learner(StrEnum):
+class CoreferenceLearner(StrEnum):
     """What learns: a perceptron, its passive-aggressive twin, a structural SVM, or perceptrons with a learned loss."""
 
     lsp = "lsp"
@@ -74,7 +75,7 @@ class EdgeLoss(StrEnum):
     yj = "yj"
 
 
-class Mentions(StrEnum):
+class MentionChoice(StrEnum):
     """Whose mentions are clustered: those in the file, or those found in its text."""
 
     gold = "gold"
@@ -89,13 +90,13 @@ DocumentsArgument = Annotated[
 @train.command("coreference")
 def train_coreference(
     documents: DocumentsArgument,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
+    output: OutputModelOption,
     dev: Annotated[
         str | None, typer.Option(help="Documents to choose the number of epochs on. Default: every tenth is held out.")
     ] = None,
     learner: Annotated[
-        Learner, typer.Option(help="What learns; rho: with a loss learned from MELA.")
-    ] = Learner.rho_joint,
+        CoreferenceLearner, typer.Option(help="What learns; rho: with a loss learned from MELA.")
+    ] = CoreferenceLearner.rho_joint,
     structure: Annotated[TreeStructure, typer.Option(help="E: antecedent trees; K: forests.")] = TreeStructure.E,
     loss: Annotated[EdgeLoss | None, typer.Option(help="Delta_F or Delta_YJ. Default: f for E, yj for K.")] = None,
     C: Annotated[
@@ -104,8 +105,8 @@ def train_coreference(
     r: Annotated[float | None, typer.Option(help="The loss' price of a wrong root arc (f) or link (yj).")] = None,
     epochs: Annotated[int, typer.Option(min=1, max=1000, help="At most so many passes over the documents.")] = 20,
     mentions: Annotated[
-        Mentions, typer.Option(help="gold: those in the file; auto: found in the text.")
-    ] = Mentions.gold,
+        MentionChoice, typer.Option(help="gold: those in the file; auto: found in the text.")
+    ] = MentionChoice.gold,
     distance: Annotated[int, typer.Option(min=1, help="How many mentions back an antecedent may be.")] = 300,
     bits: Annotated[int, typer.Option(min=18, max=24, help="Features are hashed to 2^bits slots.")] = 20,
     strongest: Annotated[int | None, typer.Option(min=1, help="Keep so many features, the strongest.")] = None,
@@ -139,7 +140,7 @@ def predict_coreference(
         Path | None, typer.Option("-o", "--output", help="Write CoNLL-2012 here (-: standard output).")
     ] = None,
     mentions: Annotated[
-        Mentions | None,
+        MentionChoice | None,
         typer.Option(help="Cluster the file's mentions, or find them. Default: as the model was trained."),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write pages with coloured entities: a file, or a folder.")] = None,
@@ -170,7 +171,7 @@ def reproduce_coreference(
     state: Annotated[Path, typer.Option(help="Where trainings are kept: a stopped run goes on from there.")],
     splits: Annotated[int, typer.Option(min=1, max=10, help="How many of the ten splits.")] = 10,
     sized: Annotated[int, typer.Option(min=0, max=10, help="On how many splits few features are tried.")] = 3,
-    jobs: Annotated[int, typer.Option(min=1, max=64, help="Processes.")] = 2,
+    jobs: ProcessesOption = 2,
     plots: Annotated[Path | None, typer.Option(help="Draw the pictures into this folder.")] = None,
     json: JsonOption = None,
 ) -> None:

@@ -212,9 +212,9 @@ def suppress_add(
 ) -> None:
     """Hide alerts that match all that is given. What is hidden is counted."""
     from netclust.cli.label import suppress as run
-    from netclust.stream.store_words import Rule
+    from netclust.stream.store_words import SuppressionRule
 
-    rule = Rule(
+    rule = SuppressionRule(
         address=address, source=source, destination=destination, port=port, cluster=cluster, label=label,
         attribute=attribute,
     )  # fmt: skip

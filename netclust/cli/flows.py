@@ -26,7 +26,7 @@ from netclust.stream.capture_writer import CaptureWriter
 from netclust.stream.connections import PROTOCOL_NUMBERS, conn_states, connection_maker
 from netclust.stream.fanout import FanoutFlows
 from netclust.stream.flow_table import FlowTable, FlowTimeouts, load_kernels
-from netclust.stream.live import LiveSource, open_live
+from netclust.stream.live import LivePacketSource, open_live
 from netclust.stream.packets import PacketBlock, PacketSource
 from netclust.stream.record_writer import RecordWriter, open_writer
 
@@ -229,7 +229,9 @@ def _open(
         options = {"promiscuous": live.promiscuous, "bpf": live.bpf}
         fanout = FanoutFlows.on(live.interfaces, new_table, workers=live.workers, **options)
         return _Fanned(stack.enter_context(fanout), tables)
-    source: LiveSource = stack.enter_context(open_live(live.interfaces, promiscuous=live.promiscuous, bpf=live.bpf))
+    source: LivePacketSource = stack.enter_context(
+        open_live(live.interfaces, promiscuous=live.promiscuous, bpf=live.bpf)
+    )
     if source.note:
         note(source.note)
     flows = _Flows(source, new_table(), [])

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from netclust.cli.app import JsonOption, SeedOption, evaluate, predict, simulate, train
+from netclust.cli.shared_options import ModelOption, OutputModelOption
 
 
 class GrammarModel(StrEnum):
@@ -20,7 +21,7 @@ class GrammarModel(StrEnum):
     lexical_aux = "lexical-aux"
 
 
-class Objective(StrEnum):
+class GrammarObjective(StrEnum):
     """What weights are learned by."""
 
     margin = "margin"
@@ -35,7 +36,6 @@ class Direction(StrEnum):
 
 
 TreesArgument = Annotated[str, typer.Argument(help="A treebank: trees in brackets, on one or many lines each.")]
-ModelOption = Annotated[Path, typer.Option(help="The model file.")]
 FunctionalTags = Annotated[
     bool, typer.Option("--functional-tags", help="Keep functional tags: NP-SBJ is not NP. Default: dropped.")
 ]
@@ -44,7 +44,7 @@ FunctionalTags = Annotated[
 @train.command("grammar")
 def train_grammar(
     trees: TreesArgument,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
+    output: OutputModelOption,
     model: Annotated[
         GrammarModel,
         typer.Option(
@@ -54,8 +54,8 @@ def train_grammar(
         ),
     ] = GrammarModel.lexical,
     objective: Annotated[
-        Objective, typer.Option(help="Weights by a margin over wrong trees, or by the likelihood of right ones.")
-    ] = Objective.margin,
+        GrammarObjective, typer.Option(help="Weights by a margin over wrong trees, or by the likelihood of right ones.")
+    ] = GrammarObjective.margin,
     C: Annotated[str, typer.Option("--C", help="Weight of the loss: a number, or cv to choose it by folds.")] = "cv",
     folds: Annotated[int, typer.Option(min=2, max=20, help="By how many folds C is chosen.")] = 3,
     longest: Annotated[int, typer.Option(min=1, max=200, help="Longer sentences are left out.")] = 40,

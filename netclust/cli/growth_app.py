@@ -2,45 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from netclust.cli.app import JsonOption, SchemaOption, reproduce
+from netclust.cli.shared_options import with_groups
 
-TrainOption = Annotated[str, typer.Option(help="Labelled training records (KDDTrain+).")]
-TestOption = Annotated[str, typer.Option(help="Labelled test records (KDDTest+), in the order of the stream.")]
-DrawsOption = Annotated[int, typer.Option(min=1, max=1000, help="Reference sets a row.")]
-PlotOption = Annotated[Path | None, typer.Option(help="Write a picture (.svg or .png) to this file.")]
+
+@dataclass(frozen=True)
+class GrowthOptions:
+    """What every experiment of this kind is given."""
+
+    train: Annotated[str, typer.Option(help="Labelled training records (KDDTrain+).")]
+    test: Annotated[str, typer.Option(help="Labelled test records (KDDTest+), in the order of the stream.")]
+    draws: Annotated[int, typer.Option(min=1, max=1000, help="Reference sets a row.")] = 5
+    json: JsonOption = None
+    plot: Annotated[Path | None, typer.Option(help="Write a picture (.svg or .png) to this file.")] = None
+    schema: SchemaOption = "kdd"
 
 
 @reproduce.command("windows")
-def reproduce_windows(
-    train: TrainOption,
-    test: TestOption,
-    draws: DrawsOption = 5,
-    json: JsonOption = None,
-    plot: PlotOption = None,
-    schema: SchemaOption = "kdd",
-) -> None:
+@with_groups
+def reproduce_windows(options: GrowthOptions) -> None:
     """Accuracy with true labels that come late, by the length of the referent window, up to everything seen."""
     from netclust.cli.reproduce_growth import run_windows as run
 
-    run(train, test, draws, json, plot, schema)
+    run(options.train, options.test, options.draws, options.json, options.plot, options.schema)
 
 
 @reproduce.command("label-economy")
+@with_groups
 def reproduce_label_economy(
-    train: TrainOption,
-    test: TestOption,
-    draws: DrawsOption = 5,
-    json: JsonOption = None,
-    plot: PlotOption = None,
-    schema: SchemaOption = "kdd",
-    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    options: GrowthOptions, jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2
 ) -> None:
     """Accuracy by the share of records that a person labels, and by how the records to label are chosen."""
     from netclust.cli.reproduce_growth import run_label_economy as run
 
-    run(train, test, draws, json, plot, schema, jobs)
+    run(options.train, options.test, options.draws, options.json, options.plot, options.schema, jobs)

@@ -14,7 +14,7 @@ from netclust.errors import InputError
 from netclust.stream.daemon.paths import store_path
 from netclust.stream.store import Store
 from netclust.stream.store_rows import LabelRow, SuppressionRow
-from netclust.stream.store_words import Rule, iso, parse_until
+from netclust.stream.store_words import SuppressionRule, iso, parse_until
 from netclust.text import sanitize
 
 PATIENCE = 3.0
@@ -115,7 +115,9 @@ def _label_cells(row: LabelRow) -> list[str]:
     return [str(row.label_seq), iso(row.created), row.by, about, row.label, status, *ticks, row.why]
 
 
-def suppress(rule: Rule, until: str, reason: str, by: str | None, json: Path | None, folder: Path | None) -> None:
+def suppress(
+    rule: SuppressionRule, until: str, reason: str, by: str | None, json: Path | None, folder: Path | None
+) -> None:
     """Hide alerts that match."""
     with _open(folder) as store:
         end = parse_until(until, store.clock())
@@ -161,7 +163,7 @@ def _cells(row: SuppressionRow, now: int) -> list[str | int]:
 
 
 def _rule(row: SuppressionRow) -> str:
-    given = [(name, getattr(row, name)) for name in Rule.__struct_fields__]
+    given = [(name, getattr(row, name)) for name in SuppressionRule.__struct_fields__]
     return ", ".join(f"{name} {value}" for name, value in given if value not in ("", None))
 
 

@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from netclust.cli.app import JsonOption, SeedOption, evaluate, predict, train
-
-
-class MatchLearner(StrEnum):
-    """How the structural SVM is trained."""
-
-    one_slack = "one-slack"
-    n_slack = "n-slack"
-    frank_wolfe = "frank-wolfe"
-
+from netclust.cli.shared_options import (
+    CostOption,
+    EpsilonOption,
+    ModelOption,
+    OutputModelOption,
+    SvmLearner,
+    SvmLearnerOption,
+)
 
 PairsArgument = Annotated[
     str, typer.Argument(help="A CSV of candidate pairs: left, right, features; example and match where there are.")
 ]
-ModelOption = Annotated[Path, typer.Option(help="The model file.")]
 
 
 @train.command("matching")
 def train_matching(
     pairs: PairsArgument,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
+    output: OutputModelOption,
     general: Annotated[
         bool, typer.Option("--general", help="Left and right are one set: anything may be paired with anything.")
     ] = False,
     perfect: Annotated[bool, typer.Option("--perfect", help="Nothing is left without a partner.")] = False,
-    C: Annotated[str, typer.Option("--C", help="Weight of the loss: a number, or cv to choose it.")] = "cv",
-    epsilon: Annotated[float, typer.Option(help="How far a constraint may be violated at the end, percent.")] = 0.1,
-    learner: Annotated[MatchLearner, typer.Option(help="How weights are learned.")] = MatchLearner.one_slack,
+    C: CostOption = "cv",
+    epsilon: EpsilonOption = 0.1,
+    learner: SvmLearnerOption = SvmLearner.one_slack,
     fields: Annotated[
         list[str] | None, typer.Option("--field", help="A column to match by; may be given again. Default: all others.")
     ] = None,

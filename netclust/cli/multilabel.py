@@ -14,7 +14,7 @@ import numpy as np
 from netclust.cli.output import check_folders, counted, echo, note, write
 from netclust.cli.structured import Given, evaluate_task, predict_task, train_task
 from netclust.datasets.label_names import LabelChoice
-from netclust.datasets.label_sets import LabelTable, read_labels
+from netclust.datasets.label_sets import LabelSetTable, read_labels
 from netclust.datasets.label_writing import WrittenFormat, lines_of
 from netclust.errors import InputError
 from netclust.models.multilabel_task import TASK, describe_labels
@@ -23,7 +23,7 @@ from netclust.text import sanitize
 
 
 @dataclass(frozen=True)
-class TableOptions:
+class LabelFileOptions:
     """How a file of rows is read."""
 
     format: Any = "auto"
@@ -45,14 +45,14 @@ class TableOptions:
 
 
 def train_labels(
-    file: str, output: Path, options: TableOptions, settings: dict[str, Any], C: str, folds: int, json: Path | None
+    file: str, output: Path, options: LabelFileOptions, settings: dict[str, Any], C: str, folds: int, json: Path | None
 ) -> None:
     """Say what the labels are, then as every task does."""
     read = options.reader(file)
 
     def read_counted() -> Given:
         given = read()
-        table: LabelTable = given.raw
+        table: LabelSetTable = given.raw
         some = ", ".join(map(sanitize, table.labels[:6])) + (", ..." if len(table.labels) > 6 else "")
         note(f"{counted(len(table.features), 'feature')}, {counted(len(table.labels), 'label')}: {some}")
         note(describe_labels(TASK.settings(**settings), len(table.labels)))
@@ -61,14 +61,14 @@ def train_labels(
     train_task(TASK, read_counted, [file], output, settings, C, json, folds=folds)
 
 
-def predict_labels(file: str, model_file: Path, output: Path, options: TableOptions, json: Path | None) -> None:
+def predict_labels(file: str, model_file: Path, output: Path, options: LabelFileOptions, json: Path | None) -> None:
     """One row a row: its id, then 0 or 1 a label, 0.5 where a relaxed search leaves it open."""
     model = StructuredModel.load(model_file, TASK.name)
     reader = options.reader(file, model)
     predict_task(model, reader, [file, str(model_file)], output, _rendered(model.encoder.labels), json)
 
 
-def evaluate_labels(model_file: Path, test: str, options: TableOptions, json: Path | None) -> None:
+def evaluate_labels(model_file: Path, test: str, options: LabelFileOptions, json: Path | None) -> None:
     """Predict rows whose labels are known, and measure."""
     model = StructuredModel.load(model_file, TASK.name)
     evaluate_task(model, options.reader(test, model), [test, str(model_file)], json)

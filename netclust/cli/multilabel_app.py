@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from netclust.cli.app import JsonOption, SeedOption, evaluate, predict, simulate, train
+from netclust.cli.shared_options import CostOption, ModelOption, OutputModelOption, SvmLearner
 
 
 class LabelSearch(StrEnum):
@@ -21,14 +22,6 @@ class LabelSearch(StrEnum):
     exact = "exact"
     lp = "lp"
     cut = "cut"
-
-
-class LabelLearner(StrEnum):
-    """Which structural SVM."""
-
-    one_slack = "one-slack"
-    n_slack = "n-slack"
-    frank_wolfe = "frank-wolfe"
 
 
 class LabelFile(StrEnum):
@@ -76,13 +69,12 @@ Labels = Annotated[
 Prefix = Annotated[str | None, typer.Option(help="ARFF, CSV: labels are the columns whose name begins so.")]
 NamesFile = Annotated[Path | None, typer.Option("--label-file", help="Label names: Mulan's XML, or one a line.")]
 IdColumn = Annotated[str | None, typer.Option("--id", help="CSV: the column that names rows. Default: numbers.")]
-ModelOption = Annotated[Path, typer.Option(help="The model file.")]
 
 
 @train.command("multilabel")
 def train_multilabel(
     rows: RowsArgument,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
+    output: OutputModelOption,
     labels: Labels = None,
     prefix: Prefix = None,
     label_file: NamesFile = None,
@@ -100,18 +92,18 @@ def train_multilabel(
     scale: Annotated[
         FeatureScale, typer.Option(help="auto: centred and in standard deviations; sparse ones only divided.")
     ] = FeatureScale.auto,
-    C: Annotated[str, typer.Option("--C", help="Weight of the loss: a number, or cv to choose it.")] = "cv",
+    C: CostOption = "cv",
     folds: Annotated[int, typer.Option(min=2, max=100, help="Folds of cv.")] = 5,
     epsilon: Annotated[float, typer.Option(help="Training stops at so little violation, in percent of loss.")] = 0.1,
-    learner: Annotated[LabelLearner, typer.Option(help="Which structural SVM.")] = LabelLearner.one_slack,
+    learner: Annotated[SvmLearner, typer.Option(help="Which structural SVM.")] = SvmLearner.one_slack,
     max_iterations: Annotated[int, typer.Option(min=1, help="Training stops after so many.")] = 500,
     seed: SeedOption = 0,
     json: JsonOption = None,
 ) -> None:
     """Learn from rows whose labels are known to find all labels of a row together, and write a model file."""
-    from netclust.cli.multilabel import TableOptions, train_labels
+    from netclust.cli.multilabel import LabelFileOptions, train_labels
 
-    options = TableOptions(format_.value, labels, prefix, label_file, ident)
+    options = LabelFileOptions(format_.value, labels, prefix, label_file, ident)
     settings = {
         "oracle": oracle.value, "predictor": predictor.value, "edges": edges, "scale": scale.value, "epsilon": epsilon,
         "learner": learner.value, "max_iterations": max_iterations, "seed": seed,
@@ -131,9 +123,9 @@ def predict_multilabel(
     json: JsonOption = None,
 ) -> None:
     """Find the labels of rows with a trained model; labels that the file may have are not looked at."""
-    from netclust.cli.multilabel import TableOptions, predict_labels
+    from netclust.cli.multilabel import LabelFileOptions, predict_labels
 
-    predict_labels(rows, model, output, TableOptions(format_.value, id=ident), json)
+    predict_labels(rows, model, output, LabelFileOptions(format_.value, id=ident), json)
 
 
 @evaluate.command("multilabel")
@@ -145,9 +137,9 @@ def evaluate_multilabel(
     json: JsonOption = None,
 ) -> None:
     """Find the labels of rows whose labels are known, and measure."""
-    from netclust.cli.multilabel import TableOptions, evaluate_labels
+    from netclust.cli.multilabel import LabelFileOptions, evaluate_labels
 
-    evaluate_labels(model, test, TableOptions(format_.value, id=ident), json)
+    evaluate_labels(model, test, LabelFileOptions(format_.value, id=ident), json)
 
 
 @simulate.command("labels")

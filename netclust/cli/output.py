@@ -19,6 +19,7 @@ from netclust.text import sanitize
 
 if TYPE_CHECKING:
     from netclust.learners import IterationReport
+    from netclust.model_file import Provenance
 
 STARTED = time.perf_counter()
 REPORT_SECONDS = 2.0
@@ -109,6 +110,29 @@ def result(command: Sequence[str], body: dict[str, Any], *, seed: int | None, da
         "data": data,
         "duration": time.perf_counter() - STARTED,
     }
+
+
+def write_model_info(
+    json: Path | None, model_file: Path, origin: Provenance, *, task: str, settings: Any, weights: Any
+) -> None:
+    """Write what `netclust info` knows of a model as JSON."""
+    body = {
+        "task": task,
+        "settings": settings,
+        "weights": weights,
+        "provenance": origin,
+        "bytes": model_file.stat().st_size,
+    }
+    write_json(json, result(["info"], body, seed=origin.seed, data={origin.data: origin.sha256}))
+
+
+def origin_facts(origin: Provenance, noun: str) -> list[list[Any]]:
+    """Return what `netclust info` says of where a model comes from, as rows of a table."""
+    return [
+        ["trained on", f"{origin.data or '?'} ({origin.records:,} {noun}, seed {origin.seed})"],
+        ["sha256 of that", origin.sha256 or "?"],
+        ["made", f"{origin.created} by netclust {origin.netclust}"],
+    ]
 
 
 def checksum_of(path: str) -> str:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import time
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
-from netclust._version import __version__
 from netclust.cli.output import (
     about,
     check_folders,
@@ -29,43 +26,35 @@ from netclust.cli.output import (
     table,
     write,
     write_json,
+    write_model_info,
 )
 from netclust.datasets.queries import Queries, QueryColumns, read_queries
 from netclust.errors import InputError
-from netclust.model import Provenance
+from netclust.model_file import Provenance
 from netclust.models.looks import find_ledger, record_test_use
 from netclust.models.rank_model import CandidateFeatures, RankModel, examples_of
 from netclust.models.ranking import ChosenRanking, RankSettings, choose_ranking, learn_ranking, measure
 from netclust.ranking_metrics import RankingScores, measure_rankings
 
+if TYPE_CHECKING:
+    from netclust.cli.ranking_app import FieldQueryOptions, QueryOptions
 
-@dataclass(frozen=True)
-class QueryOptions:
-    """How queries are read."""
 
-    format: Any = "auto"
-    query: str | None = None
-    label: str | None = None
-    id: str | None = None
-    question: str | None = None
-    answer: str | None = None
-    fields: list[str] | None = None
-
-    def read(self, path: str, model: RankModel | None = None) -> Queries:
-        """The queries of a file; for a model, with the features that it needs."""
-        columns = QueryColumns(self.query, self.label, self.id, self.question, self.answer)
-        fields, form = self.fields, self.format
-        if model is not None and model.features.text is None:
-            fields = list(model.features.fields)
-        elif model is not None and form == "auto":
-            form = "pairs"
-        return read_queries(path, format=form, columns=columns, fields=fields)
+def _read(options: QueryOptions, path: str, model: RankModel | None = None, fields: list[str] | None = None) -> Queries:
+    """Return the queries of a file with the fields that are asked for, or that a model needs."""
+    columns = QueryColumns(options.query, options.label, options.id, options.question, options.answer)
+    form: Any = options.format.value
+    if model is not None and model.features.text is None:
+        fields = list(model.features.fields)
+    elif model is not None and form == "auto":
+        form = "pairs"
+    return read_queries(path, format=form, columns=columns, fields=fields)
 
 
 def train_queries(
     queries: str,
     output: Path,
-    options: QueryOptions,
+    options: FieldQueryOptions,
     learn: Any,
     dev: str | None,
     C: str,
@@ -82,7 +71,7 @@ def train_queries(
     settings = RankSettings(model=learn, C=1.0 if C == "cv" else cost(C), epochs=epochs, search=search, seed=seed)
     if dev is not None and C != "cv":
         raise InputError("--dev is for choosing C and epochs: leave --C out, or --dev")
-    whole = _labelled(options.read(queries), queries)
+    whole = _labelled(_read(options, queries, fields=options.fields), queries)
     used = whole.mixed()
     if not used.queries:
         raise InputError(f"{queries}: no query has both a right and a wrong candidate: there is no order to learn")
@@ -98,7 +87,7 @@ def train_queries(
     if C == "cv":
         held = None
         if dev is not None:
-            held = examples_of(features, _labelled(options.read(dev), dev), pairs=joint)
+            held = examples_of(features, _labelled(_read(options, dev, fields=options.fields), dev), pairs=joint)
         with progress("choosing C") as tick:
             picked = choose_ranking(settings, examples, held, epochs=epochs, on_progress=tick)
         settings = picked.settings
@@ -107,9 +96,7 @@ def train_queries(
     start = time.perf_counter()
     w = learn_ranking(settings, examples)
     duration = time.perf_counter() - start
-    provenance = Provenance(
-        netclust=__version__,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    provenance = Provenance.now(
         seed=settings.seed,
         data=Path(queries).name,
         sha256=whole.sha256,
@@ -145,7 +132,7 @@ def rank_queries(queries: str, model_file: Path, output: Path, options: QueryOpt
     if str(output) == str(json) == "-":
         raise InputError("rankings and JSON cannot both go to standard output: give one of them a file")
     model = RankModel.load(model_file)
-    whole = options.read(queries, model)
+    whole = _read(options, queries, model)
     with about(queries):
         found, scores = model.rank(whole), model.scores(whole)
     joint = model.settings.model == "jsrc"
@@ -170,7 +157,7 @@ def evaluate_queries(model_file: Path, test: str, options: QueryOptions, json: P
     """Rank judged candidates and measure."""
     check_folders(json)
     model = RankModel.load(model_file)
-    whole = _labelled(options.read(test, model), test)
+    whole = _labelled(_read(options, test, model), test)
     with about(test):
         found = model.rank(whole)
     if record_test_use("evaluate ranking", whole.sha256, rows=1, draws=1):  # before anything is shown
@@ -198,14 +185,14 @@ def describe_model(path: Path, json: Path | None, top: int) -> None:
         echo(f"trained on {origin.data or '?'}: {counted(origin.records, 'candidate')}")
         _print_weights(model, top)
         echo(f"{path.stat().st_size:,} bytes")
-    body = {
-        "task": "ranking",
-        "settings": settings,
-        "weights": dict(zip(model.names, model.w.tolist(), strict=True)),
-        "provenance": origin,
-        "bytes": path.stat().st_size,
-    }
-    write_json(json, result(["info"], body, seed=origin.seed, data={origin.data: origin.sha256}))
+    write_model_info(
+        json,
+        path,
+        origin,
+        task="ranking",
+        settings=settings,
+        weights=dict(zip(model.names, model.w.tolist(), strict=True)),
+    )
 
 
 def _labelled(whole: Queries, path: str) -> Queries:

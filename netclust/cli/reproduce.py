@@ -13,10 +13,10 @@ from netclust.cli.network import report_skipped
 from netclust.cli.output import check_folders, echo, note, progress, result, table, write_json
 from netclust.datasets.records import RecordReader, load_kernels
 from netclust.errors import InputError, MissingExtraError
-from netclust.models.bootstrap import RESAMPLES, Interval
+from netclust.models.bootstrap import RESAMPLES, ConfidenceInterval
 from netclust.models.looks import TEST_SETS, count_test_uses, find_ledger, record_test_use
 from netclust.models.params import PRESETS, load_params
-from netclust.models.table41 import UNLEARNED, Paired, Results, Row, TestStream
+from netclust.models.table41 import UNLEARNED, Paired, Results, Table41Row, TestStream
 from netclust.models.table41_plots import write_plots
 from netclust.models.table41_runs import PeerChoice, check_peers, chosen_peers, run_table
 from netclust.schema import Schema, load_schema
@@ -145,7 +145,7 @@ def _record_uses(results: Results, checksums: dict[str, str], draws: int) -> dic
 # What people read
 
 
-def _print_rows(name: str, records: int, rows: list[Row]) -> None:
+def _print_rows(name: str, records: int, rows: list[Table41Row]) -> None:
     """Published and ours, by setting."""
     shown = ("accuracy", "detection_rate", "false_positive_rate")
     printed = any(row.published for row in rows)
@@ -187,14 +187,14 @@ def _print_paired(name: str, paired: list[Paired]) -> None:
             echo(f"{pair.setting}: the two had different referents, so the difference is not that of learning alone")
 
 
-def _points(interval: Interval) -> str:
+def _points(interval: ConfidenceInterval) -> str:
     return f"{100 * interval.difference:+.2f} ({100 * interval.low:+.2f} to {100 * interval.high:+.2f})"
 
 
-def in_words(interval: Interval) -> str:
+def in_words(interval: ConfidenceInterval) -> str:
     """What an interval says.
 
-    >>> in_words(Interval(0.01, 0.002, 0.02, True)), in_words(Interval(0.01, -0.002, 0.02, False))
+    >>> in_words(ConfidenceInterval(0.01, 0.002, 0.02, True)), in_words(ConfidenceInterval(0.01, -0.002, 0.02, False))
     ('learning helps', 'no difference shown')
     """
     if not interval.excludes_zero:

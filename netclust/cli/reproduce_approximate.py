@@ -15,7 +15,7 @@ from netclust.models.approximate_inference import Lab, LabSettings, ModelRun, ru
 from netclust.models.approximate_plots import write_pictures
 from netclust.models.approximate_published import BASELINE, DEFAULT, OPEN, loss, source
 from netclust.models.inference_quality import DRAWS, Counts, Quality, Timing, quality, summarise, time_searches
-from netclust.models.label_corpora import CORPORA, MADE, Corpus, made_corpora, read_corpora
+from netclust.models.label_corpora import CORPORA, MADE, LabelCorpus, made_corpora, read_corpora
 from netclust.models.looks import find_ledger, record_test_use
 from netclust.optional import require_optional
 
@@ -71,7 +71,7 @@ def run(
     write_json(json, result(COMMAND, body, seed=seed, data=checksums))
 
 
-def _corpora(folder: Path | None, only: Sequence[str], seed: int) -> list[Corpus]:
+def _corpora(folder: Path | None, only: Sequence[str], seed: int) -> list[LabelCorpus]:
     unknown = [name for name in only if name not in (*MADE, *CORPORA)]
     if unknown:
         raise InputError(f"--only {unknown[0]}: the data sets are {', '.join((*MADE, *CORPORA))}")

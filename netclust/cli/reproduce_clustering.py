@@ -24,7 +24,7 @@ from netclust.errors import InputError
 from netclust.models.clustering_corpora import Citations, Generated, Newsgroups
 from netclust.models.clustering_plots import write_curve, write_scaling
 from netclust.models.clustering_scaling import EPSILON, C, Point, run_scaling, slope
-from netclust.models.correlation_table import PCC, SVM, SVM_SLACK, Corpus, Table, run_table
+from netclust.models.correlation_table import PCC, SVM, SVM_SLACK, CorrelationTable, SplitCorpus, run_table
 from netclust.models.irrelevant_features import DIMENSIONS, run_curve
 from netclust.models.looks import find_ledger, record_test_use
 
@@ -47,16 +47,16 @@ def correlation_table(
     if generated:
         quick = (SVM, SVM_SLACK, PCC)  # local search takes long on sets of 150 items
         corpora += [
-            Corpus("chains", Generated(coreference_like), quick),
-            Corpus("stars", Generated(stars)),
-            Corpus("news-like", Generated(news_like), quick),
+            SplitCorpus("chains", Generated(coreference_like), quick),
+            SplitCorpus("stars", Generated(stars)),
+            SplitCorpus("news-like", Generated(news_like), quick),
         ]
     if cora is not None:
         data[cora.name] = checksum_of(str(cora))
-        corpora.append(Corpus("cora", Citations(str(cora))))
+        corpora.append(SplitCorpus("cora", Citations(str(cora))))
     if newsgroups is not None:
         data[newsgroups.name] = checksum_of(str(newsgroups))
-        corpora.append(Corpus("20-newsgroups", Newsgroups(str(newsgroups))))
+        corpora.append(SplitCorpus("20-newsgroups", Newsgroups(str(newsgroups))))
     with progress("splits") as tick:
         found = run_table(corpora, splits, jobs=jobs, on_progress=tick)
     rows = found.rows()
@@ -85,7 +85,7 @@ def correlation_table(
     write_json(json, result(COMMAND.split(), body, seed=0, data=data))
 
 
-def _print_table(found: Table, corpora: Sequence[str]) -> None:
+def _print_table(found: CorrelationTable, corpora: Sequence[str]) -> None:
     for corpus in corpora:
         rows = [
             [

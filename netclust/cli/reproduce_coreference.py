@@ -31,7 +31,7 @@ from netclust.models.coreference.experiments import (
 )
 from netclust.models.coreference.features import void_templates
 from netclust.models.coreference.litbank import read_split, split_files
-from netclust.models.coreference.report import Claim, Row, claims, rows
+from netclust.models.coreference.report import Claim, CoreferenceRow, claims, rows
 from netclust.models.coreference.trials import Trials
 from netclust.models.looks import find_ledger, record_test_use
 
@@ -108,7 +108,7 @@ def _in_parallel(function: Callable[..., None], tasks: Sequence[tuple[object, ..
             tick(done, len(tasks))
 
 
-def _print(found: Sequence[Row], tested: Sequence[Claim]) -> None:
+def _print(found: Sequence[CoreferenceRow], tested: Sequence[Claim]) -> None:
     columns = ["model", "features", "splits", "MELA", "sd", "MUC", "B3", "CEAF_e", "dev", "epochs", "s", "published"]
     shown = []
     for row in found:

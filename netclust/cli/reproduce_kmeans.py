@@ -9,7 +9,7 @@ import msgspec
 
 from netclust.cli.output import check_folders, echo, progress, result, table, write_json
 from netclust.errors import InputError
-from netclust.models.kmeans_table import NOISES, PUBLISHED, Row, Settings, Table, run_table
+from netclust.models.kmeans_table import NOISES, PUBLISHED, KmeansRow, KmeansSettings, KmeansTable, run_table
 from netclust.models.paired_tests import PairedComparison, compare
 
 COMMAND = "reproduce kmeans"
@@ -39,7 +39,7 @@ def kmeans_table(
         raise InputError(f"noise {', '.join(f'{level:g}' for level in noises)}: different probabilities, 0 to 1")
     given = {"epsilon": epsilon, "max_iterations": max_iterations}
     settings = msgspec.structs.replace(
-        Settings(), **{name: value for name, value in given.items() if value is not None}
+        KmeansSettings(), **{name: value for name, value in given.items() if value is not None}
     )
     with progress("runs") as tick:
         found = run_table(settings, noises=noises, draws=draws, seed=seed, jobs=jobs, on_progress=tick)
@@ -59,7 +59,7 @@ def _published_ranks() -> PairedComparison:
     return compare(PUBLISHED["Iterative"], PUBLISHED["Spectral"], better="lower")
 
 
-def _print(found: Table, settings: Settings) -> None:
+def _print(found: KmeansTable, settings: KmeansSettings) -> None:
     cells = [
         [row.setting, row.name, f"{row.published:.1f}", _spread(row), row.draws, _capped(row)] for row in found.rows
     ]
@@ -76,11 +76,11 @@ def _print(found: Table, settings: Settings) -> None:
     )
 
 
-def _spread(row: Row) -> str:
+def _spread(row: KmeansRow) -> str:
     return f"{row.mean:.1f}" if row.sd is None else f"{row.mean:.1f} ± {row.sd:.1f}"
 
 
-def _capped(row: Row) -> str:
+def _capped(row: KmeansRow) -> str:
     return f"{100 * row.capped:.0f} %"
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from netclust._version import __version__
 from netclust.cli.output import (
     Reporter,
     about,
@@ -23,14 +21,16 @@ from netclust.cli.output import (
     counted,
     echo,
     note,
+    origin_facts,
     progress,
     result,
     table,
     write,
     write_json,
+    write_model_info,
 )
 from netclust.errors import InputError
-from netclust.model import Provenance
+from netclust.model_file import Provenance
 from netclust.models.looks import TEST_SETS, find_ledger, record_test_use
 from netclust.models.structured_model import StructuredModel
 from netclust.models.structured_task import ChosenCost, StructuredTask, choose_cost, learn
@@ -100,9 +100,7 @@ def train_task(
         start = time.perf_counter()
         learned = learn(task, chosen, encoder, examples, on_iteration=Reporter())
         duration = time.perf_counter() - start
-    origin = Provenance(
-        netclust=__version__,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    origin = Provenance.now(
         seed=chosen.seed,
         data=Path(given.path).name,
         sha256=given.files[given.path],
@@ -187,23 +185,21 @@ def describe_model(path: Path, json: Path | None, top: int) -> None:
             ["learned by", f"{origin.params.get('learned_by') or settings.learner}, C = {settings.C:g}"],
             ["settings", ", ".join(f"{name} {value}" for name, value in own.items())],
             ["weights", f"{len(model.w):,}, {int(np.count_nonzero(model.w)):,} of them not 0"],
-            ["trained on", f"{origin.data or '?'} ({origin.records:,} examples, seed {origin.seed})"],
-            ["sha256 of that", origin.sha256 or "?"],
-            ["made", f"{origin.created} by netclust {origin.netclust}"],
+            *origin_facts(origin, "examples"),
         ]
         table(str(path), ["", ""], facts)
         strongest = np.argsort(-np.abs(model.w), kind="stable")[:top]
         if top:
             table("Strongest weights", ["of", "weight"], [[names[n], f"{model.w[n]:+.4g}"] for n in strongest])
         echo(f"{path.stat().st_size:,} bytes")
-    body = {
-        "task": model.task.name,
-        "settings": settings,
-        "weights": dict(zip(names, model.w.tolist(), strict=True)),
-        "provenance": origin,
-        "bytes": path.stat().st_size,
-    }
-    write_json(json, result(["info"], body, seed=origin.seed, data={origin.data: origin.sha256}))
+    write_model_info(
+        json,
+        path,
+        origin,
+        task=model.task.name,
+        settings=settings,
+        weights=dict(zip(names, model.w.tolist(), strict=True)),
+    )
 
 
 def _print_measures(title: str, measures: Mapping[str, float]) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from netclust.cli.app import JsonOption, SeedOption, app, train
+from netclust.cli.shared_options import CostOption, EpsilonOption, OutputModelOption
 
 LeastOption = Annotated[int, typer.Option(min=1, help="Leave out clusters of fewer records.")]
 
@@ -52,11 +53,11 @@ def track_clusters(
 def train_tracking(
     records: Annotated[list[str], typer.Argument(help="Labelled records, each file a stream of its own.")],
     model: Annotated[Path, typer.Option(help="The network model that links them.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
+    output: OutputModelOption,
     window: Annotated[int, typer.Option(min=1, max=1 << 24, help="Records of a window; each is linked anew.")] = 3000,
     least: LeastOption = 3,
-    C: Annotated[str, typer.Option("--C", help="Weight of the loss: a number, or cv to choose it.")] = "cv",
-    epsilon: Annotated[float, typer.Option(help="How far a constraint may be violated at the end, percent.")] = 1.0,
+    C: CostOption = "cv",
+    epsilon: EpsilonOption = 1.0,
     seed: SeedOption = 0,
     json: JsonOption = None,
 ) -> None:

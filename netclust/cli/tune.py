@@ -18,7 +18,7 @@ from netclust.errors import InputError
 from netclust.models.folds import SEED, Use
 from netclust.models.looks import TEST_SETS
 from netclust.models.params import TrainParams, load_params
-from netclust.models.tuning import OBJECTIVES, SEARCH_RATE, STARTS, Trial, Tuning, params_toml, parse_budget, tune
+from netclust.models.tuning import OBJECTIVES, SEARCH_RATE, STARTS, Tuning, TuningTrial, params_toml, parse_budget, tune
 from netclust.schema import load_schema
 from netclust.table import concat_tables
 from netclust.text import sanitize
@@ -84,7 +84,7 @@ class _Progress:
     def __init__(self, use: Use) -> None:
         self.objective, self.count = OBJECTIVES[use], 0
 
-    def __call__(self, trial: Trial) -> None:
+    def __call__(self, trial: TuningTrial) -> None:
         self.count += 1
         value = msgspec.to_builtins(getattr(trial.params, trial.step, ""))
         what = f"{trial.step} {'none' if value is None else value}" if trial.step != "start" else "start"

@@ -234,24 +234,3 @@ def count_better(theta: Any, pair: Any, value: Any, better: Any) -> None:
         for code in range(1 << count):
             found += scores[code] + sums[code] > bar
         better[i] = found
-
-
-@kernel
-def half_integral_labels(theta: Any, pair: Any, labels: Any) -> None:
-    """The best of all 3^l labellings by 0, 1/2 and 1, pairs as relaxed: what a linear program must find. For tests."""
-    n, count = theta.shape
-    y, codes = np.empty(count), 3**count
-    for i in range(n):
-        best = -np.inf
-        for code in range(codes):
-            rest, value = code, 0.0
-            for u in range(count):
-                y[u] = 0.5 * (rest % 3)
-                rest //= 3
-                value += theta[i, u] * y[u]
-                for v in range(u):
-                    both = min(y[u], y[v]) if pair[u, v] > 0.0 else max(0.0, y[u] + y[v] - 1.0)
-                    value += pair[u, v] * both
-            if value > best:
-                best = value
-                labels[i] = y

@@ -46,7 +46,7 @@ class Steps(NamedTuple):
     # units that one code, and the unary part, can lack
 
 
-class Query(NamedTuple):
+class BoundedRecord(NamedTuple):
     """A record as bounds see it."""
 
     step: NDArray[np.uint8]

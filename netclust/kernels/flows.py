@@ -52,7 +52,6 @@ from netclust.kernels.payload import mix, read_dns, read_hello
 from netclust.kernels.tcp import BROKEN, SEE_GAPS, count_in_order, count_out_of_order, is_over
 
 _NONE = -1
-_NEVER = np.iinfo(np.int64).max
 _DAY_NS = 86_400 * 10**9
 _NOT_ECHO = 1 << 31  # keeps other ICMP messages apart from series of pings
 

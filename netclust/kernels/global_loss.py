@@ -28,7 +28,7 @@ SIMILARITY = 6
 SUMS = 7
 
 
-class Table(NamedTuple):
+class ClusteredTree(NamedTuple):
     """A tree with its clusters, named after their first item, and the cells of each as a linked list."""
 
     parents: Any
@@ -57,7 +57,7 @@ class Table(NamedTuple):
     sums: Any
 
 
-class Truth(NamedTuple):
+class TrueEntities(NamedTuple):
     """Keys of the items, sizes of the entities, their number, members and links, and 1/m for every m that occurs."""
 
     keys: Any

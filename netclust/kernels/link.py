@@ -22,7 +22,7 @@ from netclust.kernels.boxes import (
     SCANS,
     SCORED,
     SEARCHED,
-    Query,
+    BoundedRecord,
     Steps,
     prepare,
 )
@@ -110,11 +110,11 @@ class SearchScratch(NamedTuple):
     """Scratch space of a search by bounds: how values are cut into steps, and room for one record."""
 
     steps: Steps
-    query: Query
+    query: BoundedRecord
     matches: NDArray[np.float32]
 
 
-class Settings(NamedTuple):
+class LinkSettings(NamedTuple):
     """What does not change while the engine runs."""
 
     referent_window: int
@@ -142,26 +142,6 @@ class Records(NamedTuple):
     time: NDArray[np.int64]
     source: NDArray[np.uint16]
     seq: NDArray[np.uint64]
-
-
-class Links(NamedTuple):
-    """What is decided about every record."""
-
-    verdict: NDArray[np.uint8]
-    via: NDArray[np.uint8]
-    label: NDArray[np.int32]
-    cluster: NDArray[np.int64]
-    score: NDArray[np.float32]
-    link: NDArray[np.float32]
-    normal: NDArray[np.float32]
-    other: NDArray[np.float32]
-    parent: NDArray[np.int64]
-    normal_at: NDArray[np.int64]
-    other_at: NDArray[np.int64]
-    normal_label: NDArray[np.int32]
-    other_label: NDArray[np.int32]
-    parent_source: NDArray[np.uint16]
-    parent_seq: NDArray[np.uint64]
 
 
 @borrowing(inner)

@@ -63,7 +63,7 @@ class Mentions(NamedTuple):
     comma: NDArray[np.int64]  # whether the word after the mention is a comma
 
 
-class Templates(NamedTuple):
+class FeatureTemplates(NamedTuple):
     """Which features there are."""
 
     relation: NDArray[np.uint8]  # [RELATION_COUNT] whether a relation is emitted
@@ -180,7 +180,7 @@ def relate(m: Any, i: Any, j: Any, between: Any, nearest: Any, value: Any) -> No
 
 
 @kernel
-def pair_slots(m: Mentions, templates: Templates, distance: Any, at: Any, slots: Any) -> Any:
+def pair_slots(m: Mentions, templates: FeatureTemplates, distance: Any, at: Any, slots: Any) -> Any:
     """Fill the slots of every pair, later mention by later mention, oldest candidate first; returns how many there are.
 
     `between` is how many fitting mentions are nearer than a fitting candidate (-1: it does not fit); `nearest` is 1 for

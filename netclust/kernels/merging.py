@@ -27,7 +27,7 @@ class Merges(NamedTuple):
     gain: NDArray[np.float64]
 
 
-class Target(NamedTuple):
+class MergingTarget(NamedTuple):
     """What a violating search maximises, and the truth's size."""
 
     items: int

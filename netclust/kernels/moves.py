@@ -14,7 +14,7 @@ from netclust.kernels.jit import inner, kernel
 from netclust.kernels.merging import cost_of, loss_of, tally
 
 
-class Rows(NamedTuple):
+class GraphRows(NamedTuple):
     """A symmetric graph in compressed rows."""
 
     start: NDArray[np.int64]
@@ -22,9 +22,9 @@ class Rows(NamedTuple):
     score: NDArray[np.float64]
 
 
-def empty_rows(items: int, pairs: int) -> Rows:
+def empty_rows(items: int, pairs: int) -> GraphRows:
     """Room for so many pairs."""
-    return Rows(np.zeros(items + 1, np.int64), np.empty(2 * pairs, np.int32), np.empty(2 * pairs))
+    return GraphRows(np.zeros(items + 1, np.int64), np.empty(2 * pairs, np.int32), np.empty(2 * pairs))
 
 
 @kernel

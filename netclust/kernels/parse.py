@@ -30,7 +30,7 @@ MAX_POWER = 99_999_999  # of ten, as written; more than a line has digits
 STATUS, ROWS, CONSUMED, LINES, COLUMN, START, LENGTH, REASON, FOUND, OVERFLOW = range(10)
 
 
-class Plan(NamedTuple):
+class ParsePlan(NamedTuple):
     """What each column is, where it goes, and what it may hold."""
 
     kind: NDArray[np.int8]
@@ -60,7 +60,7 @@ class Interner(NamedTuple):
     counts: NDArray[np.int64]  # values per column; last two: entries, bytes of the arena in use
 
 
-class Columns(NamedTuple):
+class ParsedColumns(NamedTuple):
     """Where parsed rows go."""
 
     num: NDArray[np.float64]

@@ -130,18 +130,6 @@ def add_matches(codes: Any, matches: Any, code: Any, zero: Any, lo: Any, n: Any,
 
 
 @borrowing(inner)
-def best_link(acc: Any, n: Any) -> Any:
-    """(score, position) of the first maximum of acc[:n]; (-inf, -1) if there is none."""
-    best = np.float32(-np.inf)
-    at = -1
-    for k in range(n):
-        if acc[k] > best:
-            best = acc[k]
-            at = k
-    return best, at
-
-
-@borrowing(inner)
 def ordered(bits: Any) -> Any:
     """Turn the bits of a float32 into an integer of the same order, and back; integers are compared in vectors."""
     return bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF))

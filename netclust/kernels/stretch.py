@@ -15,7 +15,7 @@ from netclust.kernels.score import LANES, fold, score_referents
 from netclust.kernels.train import add_arc
 
 
-class Records(NamedTuple):
+class StreamRecords(NamedTuple):
     """The records of a stream in arrival order, column by column; `num` and `code` are LANES columns longer."""
 
     num: NDArray[np.float32]  # [F, n]
@@ -23,7 +23,7 @@ class Records(NamedTuple):
     root: NDArray[np.float32]  # [n, K] features of the root arc
 
 
-class Layout(NamedTuple):
+class CodedWeightLayout(NamedTuple):
     """Where the weights of each coded attribute start, and how many codes it has."""
 
     at: NDArray[np.int64]

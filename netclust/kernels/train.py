@@ -37,7 +37,7 @@ class TrainingStream(NamedTuple):
     root: NDArray[np.float32]  # [n, K] features of the root arc
 
 
-class Rule(NamedTuple):
+class TrainingRule(NamedTuple):
     """What is learned, and how."""
 
     training_window: int
@@ -49,7 +49,7 @@ class Rule(NamedTuple):
     sign: int
 
 
-class Learned(NamedTuple):
+class LearnedWeights(NamedTuple):
     """Weights [numeric | AND, OR, NOR of every value | root], and what averaging needs."""
 
     w: NDArray[np.float64]

@@ -34,8 +34,8 @@ from netclust.hashed_pairs import HashedPairs
 from netclust.learners.sparse_features import SparseVector, row_difference, scores_within
 from netclust.pairs import Vector
 from netclust.structures.antecedents import (
+    AntecedentCosts,
     Antecedents,
-    ArcPrices,
     arc_prices,
     best_antecedents,
     gold_antecedents,
@@ -66,10 +66,10 @@ class AntecedentProblem:
             raise InputError(f"r is {self.r}: the price of a wrong arc is above 0")
 
     @property
-    def prices(self) -> ArcPrices:
+    def prices(self) -> AntecedentCosts:
         """What the arcs of a tree cost."""
         r = USUAL_R[self.edge_loss] if self.r is None else self.r
-        return ArcPrices(0.0, 1.0, 1.0 + r) if self.edge_loss == "f" else ArcPrices(-1.0, r, 0.0)
+        return AntecedentCosts(0.0, 1.0, 1.0 + r) if self.edge_loss == "f" else AntecedentCosts(-1.0, r, 0.0)
 
     def joint_features(self, x: HashedPairs, h: Antecedents) -> Vector:
         """Return the sum of the features of the links; root arcs have none."""

@@ -34,7 +34,7 @@ from netclust.structures.attractive import (
     Cliques,
     Labels,
     Matrix,
-    Relaxed,
+    RelaxedLabels,
     agreements,
     best_labels,
     relax,
@@ -110,16 +110,16 @@ class AttractiveProblem:
         attraction = np.einsum("cf,ckf->ck", x.features, tie[x.relation])
         return AttractiveNetwork(x.nodes @ own.T, x.cliques, np.ascontiguousarray(attraction))
 
-    def joint_features(self, x: NetworkFeatures, h: Labels | Relaxed) -> Vector:
+    def joint_features(self, x: NetworkFeatures, h: Labels | RelaxedLabels) -> Vector:
         """Return the mean over nodes of what nodes and agreeing cliques have."""
         return self.total_features(x, h) / max(len(x.nodes), 1)
 
-    def total_features(self, x: NetworkFeatures, h: Labels | Relaxed) -> Vector:
+    def total_features(self, x: NetworkFeatures, h: Labels | RelaxedLabels) -> Vector:
         """Return the sum of what nodes and agreeing cliques have."""
         self._check(x)
         K, F = self.labels, self.clique_features
         tied = np.zeros((self.relations * K, F))
-        if isinstance(h, Relaxed):
+        if isinstance(h, RelaxedLabels):
             node = h.node
             for k in range(K):
                 np.add.at(tied, x.relation * K + k, h.clique[:, k, None] * x.features)
@@ -134,10 +134,10 @@ class AttractiveProblem:
         """Return the labelling of the highest score (two labels; of more what alpha-expansion finds)."""
         return best_labels(self.network(x, w))
 
-    def max_violating(self, x: NetworkFeatures, y: Labels, w: Vector, C: float) -> tuple[Labels | Relaxed, float]:
+    def max_violating(self, x: NetworkFeatures, y: Labels, w: Vector, C: float) -> tuple[Labels | RelaxedLabels, float]:
         """Return the labelling of the highest score and loss, and its loss."""
         harder = with_loss(self.network(x, w), y, C * len(y) * self._weights(y))
-        h: Labels | Relaxed
+        h: Labels | RelaxedLabels
         if self.oracle == "lp":
             h = relax(harder)
         else:
@@ -154,10 +154,12 @@ class AttractiveProblem:
             raise InputError(f"{len(y)} labels for {len(x.nodes)} nodes, expected one each from 0 to {self.labels - 1}")
         return y
 
-    def loss(self, y: Labels, h: Labels | Relaxed) -> float:
+    def loss(self, y: Labels, h: Labels | RelaxedLabels) -> float:
         """Return the (weighted) share of nodes that are wrong, in percent."""
         wrong = (
-            1.0 - h.node[np.arange(len(y)), y] if isinstance(h, Relaxed) else (np.asarray(y) != h).astype(np.float64)
+            1.0 - h.node[np.arange(len(y)), y]
+            if isinstance(h, RelaxedLabels)
+            else (np.asarray(y) != h).astype(np.float64)
         )
         return float(self._weights(y) @ wrong)
 

@@ -34,8 +34,8 @@ from netclust.learners.sparse_features import Change, row_difference, scores_wit
 from netclust.losses.edge import ArcLoss, delta_f
 from netclust.losses.forest import ForestLoss, delta_yj_pairs
 from netclust.pairs import PairFeatures, PairIndex, Vector
-from netclust.structures.forest import Forest, best_forest, check_labels, gold_forest
-from netclust.structures.links import Links, arc_scores, best_links, gold_links, stored_arcs
+from netclust.structures.forest import PairForest, best_forest, check_labels, gold_forest
+from netclust.structures.links import LinkTree, arc_scores, best_links, gold_links, stored_arcs
 from netclust.structures.partition import Labels, PairScores
 from netclust.structures.tree import Mask, best_tree
 
@@ -49,7 +49,7 @@ class CandidateLoss(Protocol):
         """Return the loss of every arc against y."""
 
 
-def clusters(h: Forest | Links) -> Labels:
+def clusters(h: PairForest | LinkTree) -> Labels:
     """The clustering that a structure stands for, numbered from 0 by first appearance."""
     return h.clusters()
 
@@ -61,28 +61,28 @@ class ForestProblem:
     dimension: int
     r: float = 0.1
 
-    def joint_features(self, x: PairFeatures, h: Forest) -> Vector:
+    def joint_features(self, x: PairFeatures, h: PairForest) -> Vector:
         """Return the sum of the features of the forest's pairs."""
         return x.weighted_sum(h.chosen())
 
-    def difference(self, x: PairFeatures, a: Forest, b: Forest) -> Change:
+    def difference(self, x: PairFeatures, a: PairForest, b: PairForest) -> Change:
         """Return the features of a's pairs minus those of b's, as a sparse vector where x is hashed."""
         if isinstance(x, HashedPairs):
             return row_difference(x, a.edges, b.edges)
         return x.weighted_sum(a.chosen()) - x.weighted_sum(b.chosen())
 
-    def predict(self, x: PairFeatures, w: Vector) -> Forest:
+    def predict(self, x: PairFeatures, w: Vector) -> PairForest:
         """Return Kruskal's forest of the pairs above 0."""
         return best_forest(_scores(self.dimension, x, w))
 
-    def max_violating(self, x: PairFeatures, y: NDArray[Any], w: Vector, C: float) -> tuple[Forest, float]:
+    def max_violating(self, x: PairFeatures, y: NDArray[Any], w: Vector, C: float) -> tuple[PairForest, float]:
         """Return the forest of the highest score plus C times its loss, and its loss."""
         loss = self._loss(y, x.items, x.index)
         scores = _scores(self.dimension, x, w)
         h = best_forest(PairScores(x.items, scores.values + C * loss.pairs, x.index))
         return h, loss.total(h)
 
-    def gold(self, x: PairFeatures, y: NDArray[Any], w: Vector) -> Forest:
+    def gold(self, x: PairFeatures, y: NDArray[Any], w: Vector) -> PairForest:
         """Return a maximum spanning tree of every true cluster."""
         if isinstance(x, HashedPairs):
             check_labels(y, x.items)
@@ -90,7 +90,7 @@ class ForestProblem:
             return gold_forest(PairScores(x.items, scores_within(x, y, w), x.index), y)
         return gold_forest(_scores(self.dimension, x, w), y)
 
-    def loss(self, y: NDArray[Any], h: Forest) -> float:
+    def loss(self, y: NDArray[Any], h: PairForest) -> float:
         """Return Delta_YJ of a forest."""
         return self._loss(y, h.items, h.index).total(h)
 
@@ -106,25 +106,25 @@ class LinkProblem:
     dimension: int
     edge_loss: CandidateLoss = delta_f
 
-    def joint_features(self, x: PairFeatures, h: Links) -> Vector:
+    def joint_features(self, x: PairFeatures, h: LinkTree) -> Vector:
         """Return the sum of the features of the links; root arcs have none."""
         return x.weighted_sum(h.chosen())
 
-    def predict(self, x: PairFeatures, w: Vector) -> Links:
+    def predict(self, x: PairFeatures, w: Vector) -> LinkTree:
         """Return the best earlier links above 0."""
         return best_links(_scores(self.dimension, x, w))
 
-    def max_violating(self, x: PairFeatures, y: NDArray[Any], w: Vector, C: float) -> tuple[Links, float]:
+    def max_violating(self, x: PairFeatures, y: NDArray[Any], w: Vector, C: float) -> tuple[LinkTree, float]:
         """Return the tree of Algorithm 5 and its loss."""
         loss = self._loss(y, x.items, x.index)
-        h = Links(best_tree(arc_scores(_scores(self.dimension, x, w)) + C * loss.arcs), x.index)
+        h = LinkTree(best_tree(arc_scores(_scores(self.dimension, x, w)) + C * loss.arcs), x.index)
         return h, loss.total(h.parents)
 
-    def gold(self, x: PairFeatures, y: NDArray[Any], w: Vector) -> Links:
+    def gold(self, x: PairFeatures, y: NDArray[Any], w: Vector) -> LinkTree:
         """Return the best links that induce y."""
         return gold_links(_scores(self.dimension, x, w), y)
 
-    def loss(self, y: NDArray[Any], h: Links) -> float:
+    def loss(self, y: NDArray[Any], h: LinkTree) -> float:
         """Return the edge loss of a tree."""
         return self._loss(y, len(h.parents), h.index).total(h.parents)
 

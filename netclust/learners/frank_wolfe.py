@@ -90,7 +90,7 @@ class FrankWolfe:
             )
         constraints = Constraints(problem, examples, "margin", np.zeros(D), jobs)
         file = checkpoint_file(self, problem, n, checkpoint, checkpoint_every)
-        blocks = Blocks(np.zeros((n, D)), np.zeros(n), np.zeros(D), self.C / n)
+        blocks = DualBlocks(np.zeros((n, D)), np.zeros(n), np.zeros(D), self.C / n)
         best, best_w, reports = math.inf, blocks.w.copy(), list[IterationReport]()
         found = file.load() if file is not None else None
         if file is not None and found is not None:
@@ -143,7 +143,7 @@ class FrankWolfe:
 
 
 @dataclass(eq=False)
-class Blocks:
+class DualBlocks:
     """The dual variables: a vector and a number an example, in units of the objective, and the sum of the vectors."""
 
     vectors: Matrix

@@ -6,7 +6,7 @@ It knows nothing of clusters. It serves to choose features: the slots of the lar
 of them, in a fraction of the time.
 
 >>> x = HashedPairs.of_rows(3, 4, [1, 2], [[0, 1], [0, 2], [0, 2, 3]])  # 0 always, 1 where colours match, 3 is noise
->>> fit = PairClassifier(C=10.0, epochs=100, tolerance=1e-6).fit([(x, np.array([7, 7, 9]))])
+>>> fit = SparsePairClassifier(C=10.0, epochs=100, tolerance=1e-6).fit([(x, np.array([7, 7, 9]))])
 >>> strongest_slots(fit.w, 2).tolist()
 [1, 2]
 >>> (x.scores(fit.w) > 0).tolist()
@@ -35,7 +35,7 @@ from netclust.hashed_pairs import HashedPairs
 from netclust.pairs import Indices, Vector, same_cluster
 from netclust.structures.forest import check_labels
 
-__all__ = ["PairClassifier", "PairFit", "strongest_slots"]
+__all__ = ["PairFit", "SparsePairClassifier", "strongest_slots"]
 
 Examples = Sequence[tuple[HashedPairs, NDArray[Any]]]
 
@@ -55,7 +55,7 @@ class PairFit:
 
 
 @dataclass(frozen=True)
-class PairClassifier:
+class SparsePairClassifier:
     """The classifier's settings; training ends after `epochs` passes, or when no gradient is above `tolerance`."""
 
     C: float = 1.0

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,8 +177,3 @@ def _pairs(x: HalfStep) -> PairFeatures:
     if x.query.pairs is None:
         raise ValueError("a joint model needs features of pairs of items")
     return x.query.pairs
-
-
-def as_relevance(y: Any) -> Relevance:
-    """1 for right (above 0), 0 for wrong."""
-    return (np.asarray(y) > 0).astype(np.int64)

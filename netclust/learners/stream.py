@@ -134,14 +134,14 @@ def train_stream(
         first=first_of_class(batch.label),
         root=root_features(batch, rule.root),
     )
-    learned = kernels.Learned(
+    learned = kernels.LearnedWeights(
         w=np.zeros(layout.dimension),
         u=np.zeros(layout.dimension),
         at=layout.at,
         width=layout.width,
         step=np.zeros(1, np.int64),
     )
-    how = kernels.Rule(
+    how = kernels.TrainingRule(
         training_window=rule.training_window,
         C=float(rule.C),
         prices=(rule.prices or edge_prices(rule.r)).table,

@@ -2,6 +2,6 @@
 `netclust.losses.forest`.
 """
 
-from netclust.losses.edge import ArcLoss, EdgeLoss, delta_f, delta_f_original, delta_yj
+from netclust.losses.edge import ArcLoss, EdgeLoss, delta_f, delta_yj
 
-__all__ = ["ArcLoss", "EdgeLoss", "delta_f", "delta_f_original", "delta_yj"]
+__all__ = ["ArcLoss", "EdgeLoss", "delta_f", "delta_yj"]

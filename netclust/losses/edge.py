@@ -15,10 +15,6 @@
 The adopted loss (5.5) is not always below the original for r > 0, because the penalty changed sides: the
 original charges a root arc that is missing, the adopted one a root arc that is invented.
 
->>> gold, tree = np.array([0, 1]), np.array([0, 0])
->>> delta_f_original(gold, r=1.0).total(tree), delta_f(np.array([1, 1]), r=1.0).total(tree)
-(1.0, 2.0)
-
 Reference: I. Haponchyk, "Advanced Models of Supervised Structural Clustering", PhD thesis, University of
 Trento, 2018; equations (5.4) and (5.5).
 """
@@ -64,12 +60,3 @@ def delta_yj(y: Labels, r: float = 0.1, candidates: Mask | None = None) -> ArcLo
     arcs[:, 1:] = np.tril(np.where(y[:, None] == y, -1.0, r), -1)
     links = n - int(gold_arcs(y, candidates)[:, 0].sum())  # n - k, where every arc is a candidate
     return ArcLoss(arcs, float(links))
-
-
-def delta_f_original(gold: Parents, r: float = 1.0) -> ArcLoss:
-    """Delta_F as first published, against a gold tree: 1 for a wrong parent, 1 + r for a missed root arc."""
-    n = len(gold)
-    arcs = candidate_arcs(n).astype(np.float64)
-    arcs[np.arange(n), gold] = 0.0
-    arcs[gold == 0] *= 1.0 + r
-    return ArcLoss(arcs)

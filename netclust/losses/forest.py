@@ -3,12 +3,12 @@
 It is 0 exactly when the forest induces y, and it splits over pairs: added to their scores it makes Kruskal's forest the
 max-violating one.
 
->>> from netclust.structures.forest import Forest
+>>> from netclust.structures.forest import PairForest
 >>> loss = delta_yj_pairs(np.array([1, 1, 2]), None, r=0.5)
 >>> loss.pairs.tolist(), loss.constant
 ([-1.0, 0.5, 0.5], 1.0)
->>> loss.total(Forest(3, np.array([0]))), loss.total(Forest(3, np.array([0, 2]))), loss.total(Forest(3, np.array([1])))
-(0.0, 0.5, 1.5)
+>>> [loss.total(PairForest(3, np.array(taken))) for taken in ([0], [0, 2], [1])]
+[0.0, 0.5, 1.5]
 
 Where only some pairs are stored, y is what they can connect of it (`netclust.structures.forest.connected_parts`).
 
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from netclust.errors import InputError
 from netclust.pairs import PairIndex, Vector, same_cluster
-from netclust.structures.forest import Forest, connected_parts
+from netclust.structures.forest import PairForest, connected_parts
 
 __all__ = ["ForestLoss", "delta_yj_pairs"]
 
@@ -38,7 +38,7 @@ class ForestLoss:
     pairs: Vector
     constant: float
 
-    def total(self, h: Forest) -> float:
+    def total(self, h: PairForest) -> float:
         """Return the loss of a forest."""
         return self.constant + h.sum(self.pairs)
 

@@ -163,10 +163,6 @@ class LearnedLoss:
         """Delta'_rho: the loss of a set with c right items, so that large sets weigh as much as with losses of arcs."""
         return c / 100.0 * self.rho(psi)
 
-    def node_scaled(self, psi: Vector, c: float, i: int, nodes: int) -> float:
-        """Delta''_rho: the loss as node i (from 1) sees it when its arc is chosen; later nodes see more of it."""
-        return i / nodes * self.scaled(psi, c)
-
     def to_json(self) -> dict[str, Any]:
         """Plain numbers, exact."""
         return {"v": self.v.tolist(), "bias": float(self.bias)}

@@ -12,7 +12,7 @@ a matrix of items by items.
 >>> y = np.array([1, 2, 2, 1])
 >>> gold_antecedents(starts, scores, y).parents.tolist()
 [0, 0, 2, 1]
->>> prices = ArcPrices(within=0.0, across=1.0, root=2.0)  # Delta_F (5.5) with r = 1
+>>> prices = AntecedentCosts(within=0.0, across=1.0, root=2.0)  # Delta_F (5.5) with r = 1
 >>> violating_antecedents(starts, scores, y, prices, C=0.5).parents.tolist()
 [0, 1, 0, 0]
 
@@ -38,8 +38,8 @@ from netclust.structures.forest import check_labels
 from netclust.structures.tree import Parents
 
 __all__ = [
+    "AntecedentCosts",
     "Antecedents",
-    "ArcPrices",
     "arc_prices",
     "best_antecedents",
     "gold_antecedents",
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 
-class ArcPrices(NamedTuple):
+class AntecedentCosts(NamedTuple):
     """What arcs cost: a link within a true cluster, one across, and a root arc where a link would be right."""
 
     within: float
@@ -117,7 +117,7 @@ def gold_antecedents(starts: Indices, scores: Vector, y: NDArray[Any]) -> Antece
 
 
 def violating_antecedents(
-    starts: Indices, scores: Vector, y: NDArray[Any], prices: ArcPrices, C: float = 1.0
+    starts: Indices, scores: Vector, y: NDArray[Any], prices: AntecedentCosts, C: float = 1.0
 ) -> Antecedents:
     """h^, the tree of the highest sum of scores plus C times the prices of its arcs (Algorithm 5)."""
     from netclust.kernels.antecedents import violating_rows
@@ -129,7 +129,7 @@ def violating_antecedents(
     return Antecedents(starts, rows)
 
 
-def arc_prices(h: Antecedents, y: NDArray[Any], prices: ArcPrices) -> tuple[Vector, int]:
+def arc_prices(h: Antecedents, y: NDArray[Any], prices: AntecedentCosts) -> tuple[Vector, int]:
     """What every item's arc costs, and for how many items a link is right: n - k, where all pairs are stored."""
     from netclust.kernels.antecedents import price_rows
 

@@ -41,7 +41,7 @@ from netclust.structures.maxflow import MinCut
 __all__ = [
     "AttractiveNetwork",
     "Cliques",
-    "Relaxed",
+    "RelaxedLabels",
     "agreements",
     "best_labels",
     "expand",
@@ -201,7 +201,7 @@ def with_loss(network: AttractiveNetwork, y: Labels, weight: float | Vector) -> 
 
 
 @dataclass(frozen=True, eq=False)
-class Relaxed:
+class RelaxedLabels:
     """Labels by shares: `node[v, k]` sum to 1 over k, `clique[c, k]` is the least share of k among its members."""
 
     node: Matrix
@@ -214,7 +214,7 @@ class Relaxed:
         return bool(((self.node == 0) | (self.node == 1)).all())
 
 
-def relax(network: AttractiveNetwork, *, largest: int = LARGEST_PROGRAM) -> Relaxed:
+def relax(network: AttractiveNetwork, *, largest: int = LARGEST_PROGRAM) -> RelaxedLabels:
     """The linear relaxation, by HiGHS; no labelling has a higher value; of two labels some has it."""
     highspy, sparse = (
         require_optional("highspy", "the LP relaxation"),
@@ -261,10 +261,10 @@ def relax(network: AttractiveNetwork, *, largest: int = LARGEST_PROGRAM) -> Rela
     share[share > 1 - SNAP] = 1.0
     together = np.minimum.reduceat(share[members], at[:-1], axis=0) if C else np.zeros((0, K))
     value = float((network.node * share).sum() + (network.attraction * together).sum())
-    return Relaxed(share, np.asarray(together), value)
+    return RelaxedLabels(share, np.asarray(together), value)
 
 
-def round_labels(network: AttractiveNetwork, relaxed: Relaxed, seed: int | None = None) -> Labels:
+def round_labels(network: AttractiveNetwork, relaxed: RelaxedLabels, seed: int | None = None) -> Labels:
     """Kleinberg and Tardos: draws of a label and a threshold; without a seed the best draws are taken, not chance.
 
     What nodes score is kept, and of what a clique scores its size's fraction at least: in the mean over seeds, and

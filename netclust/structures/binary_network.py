@@ -49,8 +49,6 @@ Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 Inference = Literal["greedy", "lbp", "combine", "exact", "lp", "cut"]
 METHODS: tuple[Inference, ...] = get_args(Inference)
-RELAXED: tuple[Inference, ...] = ("lp", "cut")
-"""Methods that may leave a label open; the others may miss the best, but for `exact`."""
 
 MOST_EXACT = 20
 """Labels of which all labellings are tried: a million a row."""

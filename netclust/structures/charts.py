@@ -7,7 +7,7 @@
 ... ])
 >>> grammar.rule_names()
 ('S -> N N', 'S -> N S', 'S -> S N')
->>> scores = Scores(np.where(grammar.tag_of >= 0, 0.0, -np.inf) * np.ones((3, 1)), np.log([0.5, 0.2, 0.3]))
+>>> scores = ChartScores(np.where(grammar.tag_of >= 0, 0.0, -np.inf) * np.ones((3, 1)), np.log([0.5, 0.2, 0.3]))
 >>> found = best_derivation(grammar, scores)
 >>> grammar.tree(found, ("a", "b", "c"))
 Tree<(S (S (N a) (N b)) (N c))>
@@ -34,8 +34,8 @@ from netclust.pairs import Vector
 from netclust.structures.grammar import END, RULE, SPLIT, START, SYMBOL, Derivation, Grammar
 
 __all__ = [
-    "Scores", "Sums", "best_derivation", "best_pieces", "derivation_score", "inside_outside", "violating_derivation",
-    "wrong_nodes",
+    "ChartScores", "Sums", "best_derivation", "best_pieces", "derivation_score", "inside_outside",
+    "violating_derivation", "wrong_nodes",
 ]  # fmt: skip
 
 MAX_CELLS = 20_000_000
@@ -43,7 +43,7 @@ MAX_CELLS = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class ChartScores:
     """What the nodes of a sentence's trees score: words [n, symbols] (-inf: impossible), rules, roots, spans."""
 
     leaf: NDArray[np.float64]
@@ -83,14 +83,14 @@ class _Chart(NamedTuple):
     top: int
 
 
-def best_derivation(grammar: Grammar, scores: Scores) -> Derivation | None:
+def best_derivation(grammar: Grammar, scores: ChartScores) -> Derivation | None:
     """The derivation of the highest score, None where there is none."""
     n, _ = _size(grammar, scores)
     chart = _fill(grammar, scores, np.full((n, n + 1), -1, np.int32), 0.0)
     return None if chart.top < 0 else _read(grammar, chart, 0, n, chart.top)
 
 
-def violating_derivation(grammar: Grammar, scores: Scores, y: Derivation, C: float) -> Derivation | None:
+def violating_derivation(grammar: Grammar, scores: ChartScores, y: Derivation, C: float) -> Derivation | None:
     """The derivation of the highest score + C * its wrong nodes in percent."""
     n, _ = _size(grammar, scores)
     gold = np.full((n, n + 1), -1, np.int32)
@@ -105,7 +105,7 @@ def wrong_nodes(y: Derivation, h: Derivation) -> float:
     return 100.0 * sum(tuple(row) not in right for row in h[:, :SPLIT].tolist()) / max(len(h), 1)
 
 
-def derivation_score(grammar: Grammar, scores: Scores, h: Derivation) -> float:
+def derivation_score(grammar: Grammar, scores: ChartScores, h: Derivation) -> float:
     """The score of a derivation."""
     names = grammar.labels
     leaves = h[h[:, SPLIT] < 0]
@@ -116,7 +116,7 @@ def derivation_score(grammar: Grammar, scores: Scores, h: Derivation) -> float:
     return total
 
 
-def best_pieces(grammar: Grammar, scores: Scores) -> list[Derivation]:
+def best_pieces(grammar: Grammar, scores: ChartScores) -> list[Derivation]:
     """Where no tree is found: the fewest trees, of any symbols that are whole constituents, that make the sentence.
 
     Of equally few the best sum of scores is taken. There is no such list where a word can be nothing at all.
@@ -142,7 +142,7 @@ def best_pieces(grammar: Grammar, scores: Scores) -> list[Derivation]:
     return found[::-1]
 
 
-def inside_outside(grammar: Grammar, scores: Scores) -> Sums:
+def inside_outside(grammar: Grammar, scores: ChartScores) -> Sums:
     """Sums over all trees of the sentence; log Z is -inf where there is none."""
     from netclust.kernels.cky import fill_inside, fill_outside
 
@@ -158,7 +158,7 @@ def inside_outside(grammar: Grammar, scores: Scores) -> Sums:
     return Sums(log_z, np.exp(inside + outside - log_z), expected)
 
 
-def _size(grammar: Grammar, scores: Scores) -> tuple[int, int]:
+def _size(grammar: Grammar, scores: ChartScores) -> tuple[int, int]:
     n, N = scores.leaf.shape
     if len(grammar.symbols) != N or len(scores.rule) != len(grammar.rules):
         raise InputError(f"scores of {N} symbols and {len(scores.rule)} rules are not of this grammar")
@@ -169,7 +169,7 @@ def _size(grammar: Grammar, scores: Scores) -> tuple[int, int]:
     return n, N
 
 
-def _fill(grammar: Grammar, scores: Scores, gold: NDArray[np.int32], penalty: float) -> _Chart:
+def _fill(grammar: Grammar, scores: ChartScores, gold: NDArray[np.int32], penalty: float) -> _Chart:
     from netclust.kernels.cky import fill_viterbi
 
     n, N = scores.leaf.shape

@@ -38,14 +38,14 @@ from netclust.pairs import Indices, PairIndex, Vector, same_cluster
 from netclust.structures.pair_numbers import indicator, pairs_at, stored_pairs
 from netclust.structures.partition import Labels, PairScores
 
-__all__ = ["Forest", "best_forest", "check_labels", "check_scores", "connected_parts", "gold_forest"]
+__all__ = ["PairForest", "best_forest", "check_labels", "check_scores", "connected_parts", "gold_forest"]
 
 BLOCK = 8
 """The heaviest pairs are sorted first, so many an item: mostly they connect what can be connected."""
 
 
 @dataclass(frozen=True, eq=False)
-class Forest:
+class PairForest:
     """Pairs without a cycle: the numbers of the stored pairs, in the order in which they were taken."""
 
     items: int
@@ -69,7 +69,7 @@ class Forest:
         return float(values[self.edges].sum())
 
 
-def best_forest(scores: PairScores, *, spanning: bool = False) -> Forest:
+def best_forest(scores: PairScores, *, spanning: bool = False) -> PairForest:
     """The forest of the highest sum; `spanning` takes pairs of 0 and below too, as long as they join components.
 
     Give `w . psi` to predict, `w . psi + C*l` for the max-violating forest.
@@ -77,7 +77,7 @@ def best_forest(scores: PairScores, *, spanning: bool = False) -> Forest:
     return _grow(scores, None if spanning else scores.values > 0)
 
 
-def gold_forest(scores: PairScores, y: NDArray[Any]) -> Forest:
+def gold_forest(scores: PairScores, y: NDArray[Any]) -> PairForest:
     """h*, the best forest that induces y: a maximum spanning tree of every cluster."""
     check_labels(y, scores.items)
     return _grow(scores, same_cluster(y, scores.index))
@@ -108,7 +108,7 @@ def check_labels(y: NDArray[Any], items: int) -> None:
         raise InputError(f"labels have shape {list(np.shape(y))}, expected one for each of {items} items")
 
 
-def _grow(scores: PairScores, allowed: NDArray[np.bool_] | None) -> Forest:
+def _grow(scores: PairScores, allowed: NDArray[np.bool_] | None) -> PairForest:
     """Kruskal on blocks of pairs, the heaviest first: pairs that light ones cannot join any more are never sorted."""
     check_scores(scores)
     items, index, values = scores.items, scores.index, scores.values
@@ -123,7 +123,7 @@ def _grow(scores: PairScores, allowed: NDArray[np.bool_] | None) -> Forest:
             left, right = pairs_at(items, index, rest)
             rest = rest[labels[left] != labels[right]]
         block *= 4
-    return Forest(items, np.concatenate(edges), index)
+    return PairForest(items, np.concatenate(edges), index)
 
 
 def _split(values: Vector, numbers: Indices, block: int) -> tuple[Indices, Indices]:

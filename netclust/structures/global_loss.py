@@ -117,7 +117,7 @@ def _tables(truth: Truth) -> tuple[Any, Any]:
 
     n, entities = len(truth.keys), len(truth.sizes)
     rows = iter(np.zeros((14, n), np.int64))
-    table = kernel.Table(
+    table = kernel.ClusteredTree(
         parents=next(rows),
         child=next(rows),
         after=next(rows),
@@ -140,4 +140,4 @@ def _tables(truth: Truth) -> tuple[Any, Any]:
     inverse = np.zeros(n + int(truth.sizes.max(initial=0)) + 1)
     inverse[1:] = 1.0 / np.arange(1, len(inverse))
     keys, sizes = np.ascontiguousarray(truth.keys, np.int64), np.ascontiguousarray(truth.sizes, np.int64)
-    return table, kernel.Truth(keys, sizes, entities, truth.mentions, truth.links, inverse)
+    return table, kernel.TrueEntities(keys, sizes, entities, truth.mentions, truth.links, inverse)

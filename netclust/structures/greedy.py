@@ -33,7 +33,7 @@ from netclust.losses.partition import CLUSTERING_LOSSES, ClusteringLoss, with_pa
 from netclust.structures.partition import Labels, PairScores, canonical, check_scores
 
 if TYPE_CHECKING:
-    from netclust.kernels.merging import Merges, Target
+    from netclust.kernels.merging import Merges, MergingTarget
 
 __all__ = ["Rescaling", "greedy_clusters", "greedy_merges", "greedy_violating", "violation"]
 
@@ -135,11 +135,11 @@ def square_of(scores: PairScores) -> NDArray[np.float64]:
 
 def kernel_target(
     truth: Labels, loss: ClusteringLoss, rescaling: Rescaling, weight: float, gold_score: float
-) -> Target:
+) -> MergingTarget:
     """What the kernels need to know of H."""
-    from netclust.kernels.merging import MARGIN, MITRE, PAIRWISE, SLACK, Target
+    from netclust.kernels.merging import MARGIN, MITRE, PAIRWISE, SLACK, MergingTarget
 
-    return Target(
+    return MergingTarget(
         len(truth),
         int(truth.max(initial=-1)) + 1,
         PAIRWISE if loss == "pairwise" else MITRE,
@@ -150,7 +150,7 @@ def kernel_target(
 
 
 def merge_violating_clusters(
-    sums: NDArray[np.float64], counts: NDArray[np.int64], within: float, target: Target
+    sums: NDArray[np.float64], counts: NDArray[np.int64], within: float, target: MergingTarget
 ) -> Labels:
     """A label for every cluster of which the sums between and the counts [cluster, truth] are given; uses both up."""
     from netclust.kernels.merging import merge_violating

@@ -31,11 +31,11 @@ from netclust.structures.pair_numbers import indicator, numbers_of
 from netclust.structures.partition import PairScores
 from netclust.structures.tree import Mask, Matrix, Parents, best_tree, candidate_arcs, clusters, gold_arcs
 
-__all__ = ["Links", "arc_scores", "best_links", "gold_links", "stored_arcs"]
+__all__ = ["LinkTree", "arc_scores", "best_links", "gold_links", "stored_arcs"]
 
 
 @dataclass(frozen=True, eq=False)
-class Links:
+class LinkTree:
     """A tree over the stored pairs: `parents[j]` is 0 for the root, i + 1 for item i, as in `structures.tree`."""
 
     parents: Parents
@@ -60,16 +60,16 @@ class Links:
         return float(values[self.edges].sum())
 
 
-def best_links(scores: PairScores) -> Links:
+def best_links(scores: PairScores) -> LinkTree:
     """The tree of the highest sum; of equal links the root, then the oldest."""
-    return Links(best_tree(arc_scores(scores)), scores.index)
+    return LinkTree(best_tree(arc_scores(scores)), scores.index)
 
 
-def gold_links(scores: PairScores, y: NDArray[Any]) -> Links:
+def gold_links(scores: PairScores, y: NDArray[Any]) -> LinkTree:
     """h*, the best tree that induces y."""
     check_labels(y, scores.items)
     right = gold_arcs(y, stored_arcs(scores.items, scores.index))
-    return Links(best_tree(np.where(right, arc_scores(scores), -np.inf)), scores.index)
+    return LinkTree(best_tree(np.where(right, arc_scores(scores), -np.inf)), scores.index)
 
 
 def arc_scores(scores: PairScores) -> Matrix:

@@ -38,8 +38,8 @@ from netclust.structures.greedy import (
 from netclust.structures.partition import Labels, PairScores, canonical, check_scores
 
 if TYPE_CHECKING:
-    from netclust.kernels.merging import Target
-    from netclust.kernels.moves import Rows
+    from netclust.kernels.merging import MergingTarget
+    from netclust.kernels.moves import GraphRows
 
 __all__ = ["local_search", "local_violating"]
 
@@ -160,7 +160,7 @@ class _Search:
         """Pair up items within clusters, then the pairs, and so on; then move groups, the largest first."""
         from netclust.kernels.moves import pair_up
 
-        finer: list[tuple[Rows, Labels]] = []
+        finer: list[tuple[GraphRows, Labels]] = []
         rows, part = self.rows, labels
         while True:
             group = np.empty(len(part), np.int64)
@@ -180,7 +180,7 @@ class _Search:
             part = part[group]
 
 
-def _climb(rows: Rows, labels: Labels, order: Labels, least: float) -> Labels:
+def _climb(rows: GraphRows, labels: Labels, order: Labels, least: float) -> Labels:
     """Move items until none gains, join clusters until none gains, and repeat until both rest."""
     from netclust.kernels.moves import move_items
 
@@ -196,7 +196,7 @@ def _climb(rows: Rows, labels: Labels, order: Labels, least: float) -> Labels:
             return labels
 
 
-def _raise_cost(S: NDArray[np.float64], truth: Labels, labels: Labels, within: float, target: Target) -> Labels:
+def _raise_cost(S: NDArray[np.float64], truth: Labels, labels: Labels, within: float, target: MergingTarget) -> Labels:
     """Moves and joins by H until neither helps."""
     from netclust.kernels.moves import move_violating
 
@@ -229,7 +229,7 @@ def _partition(labels: NDArray[Any], items: int) -> Labels:
     return canonical(np.asarray(labels))
 
 
-def _rows(scores: PairScores) -> Rows:
+def _rows(scores: PairScores) -> GraphRows:
     from netclust.kernels.moves import empty_rows, fill_complete_rows
 
     values = np.asarray(scores.values, np.float64)
@@ -240,7 +240,7 @@ def _rows(scores: PairScores) -> Rows:
     return rows
 
 
-def _pair_rows(items: int, left: Labels, right: Labels, values: NDArray[np.float64]) -> Rows:
+def _pair_rows(items: int, left: Labels, right: Labels, values: NDArray[np.float64]) -> GraphRows:
     from netclust.kernels.moves import empty_rows, fill_rows
 
     rows = empty_rows(items, len(values))
@@ -248,7 +248,7 @@ def _pair_rows(items: int, left: Labels, right: Labels, values: NDArray[np.float
     return rows
 
 
-def _contracted(rows: Rows, labels: Labels, clusters: int) -> tuple[Labels, Labels, NDArray[np.float64]]:
+def _contracted(rows: GraphRows, labels: Labels, clusters: int) -> tuple[Labels, Labels, NDArray[np.float64]]:
     """The pairs of clusters with a score between them, and its sum."""
     from netclust.kernels.moves import contract
 

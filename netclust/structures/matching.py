@@ -16,12 +16,6 @@ are rounded to 2^-40 of the largest.
 >>> best_matching(triangle, np.array([1.0, 2.0, 1.5])).tolist()
 [-1, 2, 1]
 
-A matching that need not be perfect is a perfect one of the doubled graph, where every node may be joined to its copy:
-
->>> doubled, scored = duplicate(triangle, np.array([1.0, 2.0, 1.5]))
->>> best_matching(doubled, scored, perfect=True).tolist()
-[3, 2, 1, 0, 5, 4]
-
 Reference: B. Taskar, "Learning Structured Prediction Models: A Large Margin Approach", PhD thesis, Stanford University,
 2004, sections 3.5 and 10.1 to 10.5.
 """
@@ -46,7 +40,6 @@ __all__ = [
     "bipartite",
     "chosen_edges",
     "complete_graph",
-    "duplicate",
     "partners_of",
     "violating_matching",
 ]
@@ -139,17 +132,6 @@ def violating_matching(
     """The matching of the highest score plus `cost` for every edge that it has wrong or misses."""
     right = chosen_edges(graph, y)
     return best_matching(graph, scores + cost * (1.0 - 2.0 * right), perfect=perfect)
-
-
-def duplicate(graph: MatchGraph, scores: Vector) -> tuple[MatchGraph, Vector]:
-    """Two copies of a graph, every node joined to its copy by an edge of score 0.
-
-    Its best perfect matching is, in each copy, a best matching of the graph, and has twice its score.
-    """
-    own, n = np.arange(graph.nodes), graph.nodes
-    left = np.concatenate([graph.left, graph.left + n, own])
-    right = np.concatenate([graph.right, graph.right + n, own + n])
-    return MatchGraph(2 * n, left, right), np.concatenate([scores, scores, np.zeros(n)])
 
 
 def _by_assignment(graph: MatchGraph, split: int, scores: Vector, perfect: bool) -> Partners:

@@ -11,17 +11,11 @@ linear program, and learning a quadratic one):
 >>> from netclust.structures.syntax import Tree
 >>> tree = Tree("S", (Tree("N", word="rain"), Tree("V", word="falls")))
 >>> grammar = Grammar.of_trees([tree])
->>> labels, splits = grid_of(grammar, grammar.derivation(tree))
->>> broken_constraints(grammar, labels, splits)
-[]
 >>> program = tree_program(grammar, 2)
 >>> program.nodes.tolist(), program.rules.tolist(), program.rows.shape
 ([[0, 1, 0], [0, 1, 2], [0, 2, 1], [1, 2, 0], [1, 2, 2]], [[0, 1, 2, 0]], (6, 6))
 >>> program.indicators(grammar.derivation(tree)).tolist()
 [1.0, 0.0, 1.0, 0.0, 1.0, 1.0]
->>> splits[0, 1, 2] = -1
->>> broken_constraints(grammar, labels, splits)
-['9.2', '9.3']
 
 B. Taskar, "Learning Structured Prediction Models: A Large Margin Approach", PhD thesis, Stanford University, 2004;
 section 9.1, theorem 9.1.3.
@@ -35,49 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.pairs import Vector
-from netclust.structures.grammar import END, RULE, SPLIT, START, SYMBOL, Derivation, Grammar
+from netclust.structures.grammar import SPLIT, Derivation, Grammar
 
-__all__ = ["TreeProgram", "broken_constraints", "grid_of", "tree_program"]
-
-Labels = NDArray[np.int64]
-Splits = NDArray[np.int64]
-
-
-def grid_of(grammar: Grammar, h: Derivation) -> tuple[Labels, Splits]:
-    """labels[s, e] and splits[s, m, e] of a derivation, -1 where there is nothing."""
-    n = int(h[0, END])
-    labels, splits = np.full((n, n + 1), -1, np.int64), np.full((n, n + 1, n + 1), -1, np.int64)
-    labels[h[:, START], h[:, END]] = h[:, SYMBOL]
-    inner = h[h[:, SPLIT] >= 0]
-    splits[inner[:, START], inner[:, SPLIT], inner[:, END]] = inner[:, RULE]
-    return labels, splits
-
-
-def broken_constraints(grammar: Grammar, labels: Labels, splits: Splits) -> list[str]:
-    """The kinds of constraints that a grid does not keep."""
-    n = len(labels)
-    given = [
-        ("9.1", bool(np.isin(labels[0, n], grammar.roots))),
-        ("9.2", all(_below(grammar, labels, splits, s, e) for s in range(n) for e in range(s + 2, n + 1))),
-        ("9.3", all(_above(grammar, labels, splits, s, e) for s in range(n) for e in range(s + 1, n + 1) if e - s < n)),
-        ("9.4", all(np.isin(labels[s, s + 1], grammar.preterminals) for s in range(n))),
-    ]
-    return [name for name, kept in given if not kept]
-
-
-def _below(grammar: Grammar, labels: Labels, splits: Splits, s: int, e: int) -> bool:
-    """The rules below (s, e) make its symbol, and nothing else."""
-    used = [int(splits[s, m, e]) for m in range(s + 1, e) if splits[s, m, e] >= 0]
-    return [int(grammar.rules[rule, 2]) for rule in used] == [label for label in (int(labels[s, e]),) if label >= 0]
-
-
-def _above(grammar: Grammar, labels: Labels, splits: Splits, s: int, e: int) -> bool:
-    """The rules of which (s, e) is a part have its symbol there, and are one, or none where it has none."""
-    n = len(labels)
-    left = [int(splits[s, e, end]) for end in range(e + 1, n + 1) if splits[s, e, end] >= 0]
-    right = [int(splits[start, s, e]) for start in range(s) if splits[start, s, e] >= 0]
-    found = [int(grammar.rules[rule, 0]) for rule in left] + [int(grammar.rules[rule, 1]) for rule in right]
-    return found == [label for label in (int(labels[s, e]),) if label >= 0]
+__all__ = ["TreeProgram", "tree_program"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from netclust.errors import InputError
 from netclust.pairs import PairIndex, Vector, pair_count, same_cluster
 
-__all__ = ["Labels", "PairScores", "Relaxed", "canonical", "check_scores", "square"]
+__all__ = ["Labels", "PairScores", "RelaxedPartition", "canonical", "check_scores", "square"]
 
 Labels = NDArray[np.int64]
 
@@ -44,7 +44,7 @@ class PairScores:
 
 
 @dataclass(frozen=True, eq=False)
-class Relaxed:
+class RelaxedPartition:
     """How far every stored pair is together, 0 to 1, and the objective's value there: a bound on any partition's."""
 
     together: Vector

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from netclust.errors import InputError
 from netclust.pairs import Indices, PairIndex, Vector, same_cluster
-from netclust.structures.forest import Forest, check_labels
+from netclust.structures.forest import PairForest, check_labels
 from netclust.structures.pair_numbers import pairs_at
 from netclust.structures.partition import Labels, PairScores, canonical, check_scores
 
@@ -108,9 +108,9 @@ class Joint:
     index: PairIndex | None = None
 
     @property
-    def forest(self) -> Forest:
+    def forest(self) -> PairForest:
         """The edges as a forest of the K structure."""
-        return Forest(len(self.order), self.edges, self.index)
+        return PairForest(len(self.order), self.edges, self.index)
 
     def clusters(self) -> Labels:
         """The cluster of each item, numbered from 0 by first appearance."""

@@ -29,7 +29,7 @@ import numpy as np
 
 from netclust.errors import InputError
 from netclust.pairs import Vector
-from netclust.structures.partition import PairScores, Relaxed, check_scores
+from netclust.structures.partition import PairScores, RelaxedPartition, check_scores
 from netclust.structures.sizes import check_size
 from netclust.structures.triangle_program import TriangleProgram, components, restricted
 
@@ -51,7 +51,7 @@ class Round(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LpRelaxed(Relaxed):
+class LpRelaxed(RelaxedPartition):
     """A relaxed partition; `bound` follows from the rows' prices alone, so it holds whatever the solver's errors."""
 
     bound: float

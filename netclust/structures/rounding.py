@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from netclust.errors import InputError
 from netclust.pairs import PairIndex, Vector, all_pairs, check_numbers, pair_count
-from netclust.structures.partition import Labels, PairScores, Relaxed, canonical
+from netclust.structures.partition import Labels, PairScores, RelaxedPartition, canonical
 
 __all__ = ["ClusteringBounds", "clustering_bounds", "round_links", "round_pivot"]
 
@@ -65,7 +65,7 @@ def round_links(
     return canonical(labels)
 
 
-def round_pivot(scores: PairScores, relaxed: Relaxed) -> Labels:
+def round_pivot(scores: PairScores, relaxed: RelaxedPartition) -> Labels:
     """Every item in turn takes what is still free and more than half together with it; refine it by local search."""
     return round_links(relaxed.together, scores.items, scores.index, threshold=0.5, rule="ball")
 
@@ -100,7 +100,9 @@ class ClusteringBounds:
         return self.agreement / most if most > 0 else 1.0
 
 
-def clustering_bounds(scores: PairScores, labels: NDArray[Any], relaxed: Relaxed | None = None) -> ClusteringBounds:
+def clustering_bounds(
+    scores: PairScores, labels: NDArray[Any], relaxed: RelaxedPartition | None = None
+) -> ClusteringBounds:
     """How good a partition is at least: with a relaxation, against its value.
 
     >>> star = PairScores(4, np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0]))

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from netclust.errors import InputError, NetclustError
 from netclust.optional import require_optional
 from netclust.pairs import Vector
-from netclust.structures.partition import PairScores, Relaxed, check_scores, square
+from netclust.structures.partition import PairScores, RelaxedPartition, check_scores, square
 from netclust.structures.sizes import INTERIOR_ITEMS, check_size
 
 __all__ = ["InfeasibleError", "SdpRelaxed", "clarabel_solution", "relax_sdp", "sdp_certificate", "semidefinite_rows"]
@@ -44,7 +44,7 @@ class InfeasibleError(NetclustError):
 
 
 @dataclass(frozen=True, eq=False)
-class SdpRelaxed(Relaxed):
+class SdpRelaxed(RelaxedPartition):
     """A feasible relaxed partition, and the dual solution that bounds every one: half the sum of `diagonal`.
 
     Diag(diagonal) - S - (prices as a matrix) is positive semidefinite, and prices are not negative.

@@ -3,8 +3,8 @@
 >>> tree = Tree("S", (Tree("NP", (Tree("PRP", word="She"),)), Tree("VP", (Tree("VBD", word="slept"),))))
 >>> bracketed(tree)
 '(S (NP (PRP She)) (VP (VBD slept)))'
->>> words_of(tree), brackets(tree)
-(('She', 'slept'), [('S', 0, 2), ('NP', 0, 1), ('VP', 1, 2)])
+>>> words_of(tree), tags_of(tree)
+(('She', 'slept'), ('PRP', 'VBD'))
 
 Nothing here is recursive, so a deep tree is as good as a flat one.
 """
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-__all__ = ["Tree", "bracketed", "brackets", "fold", "spans", "tags_of", "words_of"]
+__all__ = ["Tree", "bracketed", "fold", "spans", "tags_of", "words_of"]
 
 Result = TypeVar("Result")
 _ESCAPED = str.maketrans({"(": "-LRB-", ")": "-RRB-"})
@@ -84,11 +84,6 @@ def words_of(tree: Tree) -> tuple[str, ...]:
 def tags_of(tree: Tree) -> tuple[str, ...]:
     """The tags of the words."""
     return tuple(node.label for node, _, _ in spans(tree) if node.word is not None)
-
-
-def brackets(tree: Tree) -> list[tuple[str, int, int]]:
-    """(label, start, end) of every constituent; tags are none."""
-    return [(node.label, start, end) for node, start, end in spans(tree) if node.word is None]
 
 
 def bracketed(tree: Tree) -> str:

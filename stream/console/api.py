@@ -24,7 +24,7 @@ from netclust.stream.console.packets import Extracted, connections_of, extract
 from netclust.stream.console.triage import Answered, Brief
 from netclust.stream.console.view import View
 from netclust.stream.http_guard import RefusedError, json_response
-from netclust.stream.http_operations import Operation, Query, Strict, query_of
+from netclust.stream.http_operations import ListQuery, Operation, Strict, query_of
 from netclust.stream.store_feedback import NotFoundError
 from netclust.stream.store_rows import ClusterRow, LabelRow
 from netclust.stream.store_words import parse_since
@@ -65,7 +65,7 @@ class _Extent(_Buckets, frozen=True, kw_only=True):
     buckets: int = 120
 
 
-class _Forest(Query, frozen=True, kw_only=True):
+class _Forest(ListQuery, frozen=True, kw_only=True):
     limit: int = CAPACITY
     after: int = -1
     until: int | None = None
@@ -195,7 +195,7 @@ class ConsoleApi:
                 "GET", f"{v1}/alerts/{{id}}/packets", self.packets, "Packets of an alert's examples.", media=PCAP,
                 token=True,
             ),
-            Operation("GET", f"{v1}/backlog", self.backlog, "What is to be answered.", Query, result=_Backlog),
+            Operation("GET", f"{v1}/backlog", self.backlog, "What is to be answered.", ListQuery, result=_Backlog),
             Operation(
                 "GET", f"{v1}/clusters/{{id:int}}", self.cluster, "All about a cluster.", result=_ClusterDetails
             ),
@@ -283,7 +283,7 @@ class ConsoleApi:
 
     async def backlog(self, request: Request) -> Response:
         """Alerts that wait for an answer."""
-        limit = query_of(request, Query).limit
+        limit = query_of(request, ListQuery).limit
         found = await run_in_threadpool(
             self._fresh, "backlog", 0, lambda: self.view.triage.backlog(self.view.classes())
         )

@@ -6,7 +6,7 @@ each hangs on its nearest kept ancestor. Records are taken in by the detector's 
 >>> from netclust.batch import Batch
 >>> verdicts = Verdicts.empty(3)
 >>> verdicts.verdict[:], verdicts.parent[:] = 2, [ROOT_HANDLE, 0, 1]
->>> forest = Forest()
+>>> forest = LinkForest()
 >>> forest.take(0, Batch(num=np.zeros((3, 1)), code=np.zeros((3, 0))), verdicts, ["normal"], None, now=0)
 >>> forest.nodes().link.tolist(), [step.record for step in forest.path(2)]
 ([-1, 0, 1], ['0:2', '0:1', '0:0', 'root'])
@@ -32,7 +32,7 @@ from netclust.labels import NOVEL_NAME
 from netclust.stream.token_bucket import Bucket
 from netclust.verdicts import NORMAL, ROOT, ROOT_HANDLE, VERDICTS, VIAS, Verdicts, reference_index
 
-__all__ = ["CAPACITY", "Forest", "Node", "Nodes", "Step", "load_kernels"]
+__all__ = ["CAPACITY", "LinkForest", "Node", "Nodes", "Step", "load_kernels"]
 
 CAPACITY = 10_000
 """Nodes in memory: what a page can draw thirty times a second."""
@@ -79,7 +79,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """Kept records as columns, oldest first. `label` counts in `Forest.labels`."""
+    """Kept records as columns, oldest first. `label` counts in `LinkForest.labels`."""
 
     tick: NDArray[np.int64]
     link: NDArray[np.int64]
@@ -130,7 +130,7 @@ def _spread(rows: NDArray[np.int64], bucket: Bucket, now: float) -> NDArray[np.i
     return rows[np.linspace(0, len(rows) - 1, room).astype(np.int64)] if room else rows[:0]
 
 
-class Forest:
+class LinkForest:
     """The last CAPACITY kept records, and the links of all of the last 2^LINEAGE_BITS."""
 
     def __init__(self, capacity: int = CAPACITY, bits: int = LINEAGE_BITS, clock: Callable[[], float] = time.monotonic):

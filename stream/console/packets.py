@@ -9,7 +9,7 @@ bounds of packets, bytes and time. What is beyond a bound is left out, and `cut`
 ...     _ = simulate_capture(f"{folder}/c.pcap", f"{folder}/c.csv", hours=0.02, attacks="syn_flood", hosts=10)
 ...     line = Path(folder, "c.csv").read_text().splitlines()[1].split(",")
 ...     start, end = (round(float(seconds) * 1e9) for seconds in line[5:7])
-...     one = Connection(line[0], int(line[1]), line[2], int(line[3]), line[4], start, end)
+...     one = PacketConnection(line[0], int(line[1]), line[2], int(line[3]), line[4], start, end)
 ...     found = extract([f"{folder}/c.pcap"], [one])
 >>> found.packets > 0, found.format, found.cut, found.data[:4].hex()
 (True, 'pcap', False, '4d3cb2a1')
@@ -45,7 +45,7 @@ from netclust.stream.flow_table import FlowTimeouts
 from netclust.stream.packets import INDEX, NO_VLAN, PacketBlock
 from netclust.stream.sources.conn_records import iso_ns
 
-__all__ = ["Connection", "Extracted", "captures_of", "connections_of", "extract", "plain_address", "plain_port"]
+__all__ = ["Extracted", "PacketConnection", "captures_of", "connections_of", "extract", "plain_address", "plain_port"]
 
 MAX_PACKETS = 2000
 MAX_BYTES = 2 << 20
@@ -63,7 +63,7 @@ _BROKEN = ("truncated_archive", "unreadable_archive")
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-class Connection(NamedTuple):
+class PacketConnection(NamedTuple):
     """Who talked to whom, and when: nanoseconds since the epoch. Ports are 0 where the protocol has none."""
 
     source: str
@@ -113,7 +113,7 @@ def plain_port(value: object) -> int | None:
     return found if 0 <= found < 1 << 16 else None
 
 
-def connections_of(alert: Alert) -> list[Connection]:
+def connections_of(alert: Alert) -> list[PacketConnection]:
     """The connections that an alert gives as examples. One that cannot be understood in full is left out.
 
     Where it is not told how long one lasted, that is as long as a record can be, and not beyond the alert.
@@ -163,7 +163,7 @@ def captures_of(config: Config, alert: Alert) -> tuple[list[Path], str]:
 
 def extract(
     files: Sequence[str | Path],
-    connections: Sequence[Connection],
+    connections: Sequence[PacketConnection],
     *,
     max_packets: int = MAX_PACKETS,
     max_bytes: int = MAX_BYTES,
@@ -252,7 +252,7 @@ class _Kept:
 class _Wanted:
     """Which packets belong to the connections."""
 
-    def __init__(self, connections: Sequence[Connection]) -> None:
+    def __init__(self, connections: Sequence[PacketConnection]) -> None:
         self._ends = [_Ends.of(connection) for connection in connections]
         self._pairs = np.array([ends.source[1] ^ ends.destination[1] for ends in self._ends], np.uint64)
         self.start = min((ends.start for ends in self._ends), default=0)
@@ -289,7 +289,7 @@ class _Ends(NamedTuple):
     end: int
 
     @classmethod
-    def of(cls, connection: Connection) -> _Ends:
+    def of(cls, connection: PacketConnection) -> _Ends:
         source, destination = plain_address(connection.source), plain_address(connection.destination)
         if source is None or destination is None:
             raise InputError(f"{connection.source!r} to {connection.destination!r}: no addresses")
@@ -323,7 +323,7 @@ def _equal(packets: NDArray[Any], high: str, low: str, port: str, end: tuple[int
     return here
 
 
-def _connection(example: Mapping[str, Any], last_seen: int) -> Connection | None:
+def _connection(example: Mapping[str, Any], last_seen: int) -> PacketConnection | None:
     source, destination = plain_address(example.get("source")), plain_address(example.get("destination"))
     # Zeros are left out of examples.
     ports = [plain_port(example.get(name) or 0) for name in ("source_port", "destination_port")]
@@ -335,7 +335,7 @@ def _connection(example: Mapping[str, Any], last_seen: int) -> Connection | None
         return None
     lasted = _lasted(example)
     end = start + lasted if lasted is not None else max(start, min(start + _LONGEST_NS, last_seen))
-    return Connection(str(source), ports[0], str(destination), ports[1], str(protocol), start, end)
+    return PacketConnection(str(source), ports[0], str(destination), ports[1], str(protocol), start, end)
 
 
 def _start(value: object) -> int | None:

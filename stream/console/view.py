@@ -9,7 +9,7 @@ from typing import Any
 
 from netclust.stream.alert_events import Alert
 from netclust.stream.console.events import EventHub
-from netclust.stream.console.forest import Forest
+from netclust.stream.console.forest import LinkForest
 from netclust.stream.console.history import History
 from netclust.stream.console.overview import Overview
 from netclust.stream.console.triage import Triage
@@ -38,7 +38,7 @@ class View:
         self.store = store
         self.history = History(store)
         self.triage = Triage(store)
-        self.forest = Forest()
+        self.forest = LinkForest()
         self.overview = Overview()
         self.hub = EventHub()
         self.now: dict[str, Any] | None = None

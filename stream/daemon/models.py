@@ -18,7 +18,7 @@ _NAME = re.compile(r"model-([0-9a-f]{16})\.safetensors")
 
 
 @dataclass(frozen=True)
-class Kept:
+class ArchivedModel:
     """A model file in the state folder."""
 
     fingerprint: str  # the beginning of it
@@ -46,13 +46,13 @@ class ModelArchive:
         for old in self.list()[KEPT:]:
             old.path.unlink(missing_ok=True)
 
-    def list(self) -> list[Kept]:
+    def list(self) -> list[ArchivedModel]:
         """The newest first."""
         found = []
         for path in self.folder.glob("model-*.safetensors"):
             match = _NAME.fullmatch(path.name)
             if match:
-                found.append(Kept(match[1], path, path.stat().st_mtime))
+                found.append(ArchivedModel(match[1], path, path.stat().st_mtime))
         return sorted(found, key=lambda kept: -kept.saved)
 
     def load(self, fingerprint: str) -> Model:

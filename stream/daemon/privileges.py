@@ -17,7 +17,7 @@ from pathlib import Path
 
 from netclust.errors import InputError
 
-__all__ = ["capabilities", "drop_root"]
+__all__ = ["drop_root"]
 
 _PR_SET_KEEPCAPS, _PR_SET_NO_NEW_PRIVS = 8, 38
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -66,9 +66,3 @@ def _give(given: Path, uid: int, gid: int) -> None:
 def _must(result: int, what: str) -> None:
     if result != 0:
         raise InputError(f"could not {what}: {os.strerror(ctypes.get_errno())}")
-
-
-def capabilities() -> int:
-    """The effective capabilities of this process, as a mask."""
-    with open("/proc/self/status") as status:
-        return next((int(line.split()[1], 16) for line in status if line.startswith("CapEff:")), 0)

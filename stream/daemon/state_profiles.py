@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from netclust.cluster_profiles import ClusterProfile, Rows, profile_clusters
+from netclust.cluster_profiles import ClusteredRows, ClusterProfile, profile_clusters
 from netclust.errors import InputError
 from netclust.linker import Linker
 from netclust.stream.daemon.checkpoint import CheckpointStore
@@ -32,5 +32,5 @@ def profiles_of_state(folder: Path, *, least: int = 1) -> tuple[list[ClusterProf
         raise InputError(f"{loaded.path}: lacks what a checkpoint has: {error}") from None
     kept = None
     if "exemplars.cluster" in arrays:
-        kept = Rows(*(arrays[f"exemplars.{part}"] for part in ("cluster", "num", "code")))
+        kept = ClusteredRows(*(arrays[f"exemplars.{part}"] for part in ("cluster", "num", "code")))
     return profile_clusters(linker, least=least, kept=kept), model.encoding.schema.name

@@ -67,7 +67,7 @@ def tls_context(ca_file: str) -> ssl.SSLContext:
     return context
 
 
-class Connection:
+class SinkConnection:
     """Connects when something is to be sent, and again after an error. Every wait ends after `timeout` seconds."""
 
     def __init__(self, address: Address, timeout: float, context: ssl.SSLContext | None = None) -> None:

@@ -15,7 +15,7 @@ from typing import Literal
 from netclust.stream.alert_events import AlertEvent, Event
 from netclust.stream.sinks.base import Facts, SinkError
 from netclust.stream.sinks.cef import fit, to_cef
-from netclust.stream.sinks.connection import Address, Connection, tls_context
+from netclust.stream.sinks.connection import Address, SinkConnection, tls_context
 from netclust.stream.sinks.ecs import iso_time, text
 from netclust.text import sanitize
 
@@ -95,7 +95,7 @@ class Syslog:
         self.name = name
         target = Address.parse(address)
         context = tls_context(ca_file) if target.scheme == "tls" else None
-        self._connection = Connection(target, timeout, context)
+        self._connection = SinkConnection(target, timeout, context)
         self._counted = target.scheme in ("tcp", "tls")
         self._style: Format = style
         self._observer = observer

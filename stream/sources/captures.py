@@ -29,7 +29,7 @@ from netclust.datasets.opening import STDIN, is_packed, unreadable
 from netclust.errors import InputError, ModelError
 from netclust.kernels.capture_index import REASONS
 from netclust.schema import Schema
-from netclust.stream.capture_files import FIRST_BYTES, CaptureFile, Place, first_bytes_digest, list_captures
+from netclust.stream.capture_files import FIRST_BYTES, CaptureFile, CapturePlace, first_bytes_digest, list_captures
 from netclust.stream.capture_merge import merge_captures
 from netclust.stream.capture_walk import SECTION_BYTES
 from netclust.stream.daemon.config import SourceConfig
@@ -75,7 +75,7 @@ class _Facts(msgspec.Struct, frozen=True):
     bytes: _Count
     seq: _Count
     finished: bool
-    place: Place | None = None
+    place: CapturePlace | None = None
 
 
 class CaptureSource:
@@ -112,7 +112,9 @@ class CaptureSource:
         self._follow = follow or self._pipe
         self._stop = threading.Event()
         self._files: list[str | Path] = []
-        self._rotated: tuple[Path, Place] | None = None  # where a followed file is now, that is to be read to its end
+        self._rotated: tuple[Path, CapturePlace] | None = (
+            None  # where a followed file is now, that is to be read to its end
+        )
         self._described: list[_File] = []  # those that are not followed
         self._opened_at: SourceState | None = None
         self._skip = 0  # packets that were read before and are still to be passed over
@@ -322,7 +324,7 @@ def _check_same(file: _File) -> None:
         )
 
 
-def _is_place(path: str | Path, place: Place) -> bool:
+def _is_place(path: str | Path, place: CapturePlace) -> bool:
     """Whether this is the file that was being read."""
     try:
         found = os.stat(path)
@@ -332,7 +334,7 @@ def _is_place(path: str | Path, place: Place) -> bool:
         return False
 
 
-def _renamed(path: Path, place: Place) -> Path | None:
+def _renamed(path: Path, place: CapturePlace) -> Path | None:
     """What the file that was being read is called now, if it is still in its folder."""
     with contextlib.suppress(OSError), os.scandir(path.resolve().parent) as entries:
         for _, entry in zip(range(MAX_FOLDER_ENTRIES), entries, strict=False):

@@ -30,7 +30,7 @@ from netclust.datasets.traffic_counts import TrafficCounts, error_class, key_of
 from netclust.errors import InputError
 from netclust.kernels import decode, tcp
 from netclust.schema import load_schema
-from netclust.stream.conn_attributes import Side, conn_numbers, failed_states, rounded
+from netclust.stream.conn_attributes import ConnectionSide, conn_numbers, failed_states, rounded
 from netclust.stream.connections import PROTOCOLS, flow_service_ids, iso_times, kdd_service_ids, protocol_ids
 from netclust.stream.relations import Relations, RunningTime
 from netclust.stream.services import flow_services, kdd_services
@@ -51,7 +51,6 @@ _PROTOCOL_NUMBERS = {
     "icmpv6": decode.ICMPV6, "sctp": decode.SCTP, "igmp": decode.IGMP, "gre": decode.GRE, "esp": 50,
 }  # fmt: skip
 _PORTED = (decode.TCP, decode.UDP, decode.SCTP)
-_ICMP = (decode.ICMP, decode.ICMPV6)
 
 
 class Conn(NamedTuple):
@@ -111,7 +110,7 @@ class LogConnections:
         ported = np.isin(shape["proto"], _PORTED)
         source_port = np.where(ported, np.array(raw["source_port"], np.uint16), np.uint16(0))
         port = np.where(ported, np.array(raw["destination_port"], np.uint16), np.uint16(0))
-        orig, resp = (Side(*np.array(raw[name], np.int64).reshape(-1, 3).T) for name in ("orig", "resp"))
+        orig, resp = (ConnectionSide(*np.array(raw[name], np.int64).reshape(-1, 3).T) for name in ("orig", "resp"))
         states = _states(shape["proto"], raw["state"], orig, resp)
         common = _Common(first, last, source, destination, source_port, port, shape, orig, resp, states)
         if isinstance(self._counts, Relations):
@@ -170,8 +169,8 @@ class _Common(NamedTuple):
     source_port: NDArray[np.uint16]
     port: NDArray[np.uint16]
     shape: NDArray[Any]
-    orig: Side
-    resp: Side
+    orig: ConnectionSide
+    resp: ConnectionSide
     states: NDArray[np.uint8]
 
 
@@ -196,7 +195,9 @@ def _state_numbers() -> dict[str, int]:
     return {name: i for i, name in enumerate(tcp.FLAG_NAMES)}
 
 
-def _states(proto: NDArray[np.uint8], given: Sequence[str], orig: Side, resp: Side) -> NDArray[np.uint8]:
+def _states(
+    proto: NDArray[np.uint8], given: Sequence[str], orig: ConnectionSide, resp: ConnectionSide
+) -> NDArray[np.uint8]:
     """Numbers of FLAG_NAMES."""
     numbers = _state_numbers()
     told = np.array([numbers.get(name, tcp.OTH) for name in given], np.uint8)

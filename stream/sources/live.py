@@ -64,7 +64,7 @@ class LiveSource:
         self._ring_bytes = ring_bytes
         self._flows = PacketFlows(schema, self.counters, max_flows=max_flows, timeouts=timeouts, tunnels=tunnels)
         self.schema: Schema = self._flows.connections.schema
-        self._capture: live.LiveSource | None = None
+        self._capture: live.LivePacketSource | None = None
         self._past: Counter[str] = Counter()  # of captures that ended
         self._stopped = threading.Event()
 
@@ -91,7 +91,7 @@ class LiveSource:
                 raise
             self.trouble = str(error)
 
-    def _opened(self) -> live.LiveSource:
+    def _opened(self) -> live.LivePacketSource:
         return live.open_live(
             self._interfaces, promiscuous=self._promiscuous, bpf=self._bpf, ring_bytes=self._ring_bytes, patient=True,
             heartbeat=TICK_SECONDS,
@@ -131,7 +131,7 @@ class LiveSource:
         if self._capture is not None and self._stopped.is_set():
             self._capture.stop()
 
-    def _count(self, capture: live.LiveSource) -> None:
+    def _count(self, capture: live.LivePacketSource) -> None:
         for name in _COUNTED[:-1]:
             self.counters[name] = self._past[name] + capture.counters[name]
         if isinstance(capture, live.LiveCapture):

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netclust.datasets.documents import MESSAGE_FIELDS, read_documents, split_message
-from netclust.datasets.item_sets import ItemTable, Limits, read_items, sets_of
+from netclust.datasets.item_sets import DocumentLimits, ItemTable, read_items, sets_of
 from netclust.datasets.set_splits import drawn_sets, whole_cluster_sets
 from netclust.errors import InputError
 
@@ -82,9 +82,9 @@ def test_text_that_is_not_utf8_is_latin1(tmp_path: Path) -> None:
         ("id,t\na,1\nb,2\na,3\n", {"id_column": "id"}, "line 4: id 'a' was there in line 2 already"),
         ("who\nx\n", {"label": "who"}, "no field is left"),
         ('a,b\n1,"2\n3,4\n', {}, "cannot be read as CSV"),
-        (CSV, {"limits": Limits(items=2)}, "line 4: more than 2 items"),
-        (CSV, {"limits": Limits(document_bytes=4)}, "line 2: an item of more than 4 characters"),
-        (CSV, {"limits": Limits(total_bytes=20)}, "more than 20 bytes"),
+        (CSV, {"limits": DocumentLimits(items=2)}, "line 4: more than 2 items"),
+        (CSV, {"limits": DocumentLimits(document_bytes=4)}, "line 2: an item of more than 4 characters"),
+        (CSV, {"limits": DocumentLimits(total_bytes=20)}, "more than 20 bytes"),
     ],
 )
 def test_a_bad_table_is_refused_with_its_line(tmp_path: Path, text: str, options: dict, complaint: str) -> None:  # type: ignore[type-arg]
@@ -180,17 +180,17 @@ def test_nothing_but_regular_files_is_read_from_a_tar_and_nothing_is_written(tmp
 def test_what_is_too_large_is_refused_before_it_is_kept(tmp_path: Path) -> None:
     path = csv_file(tmp_path, tar_bytes({"d/g/1": b"x" * 100, "d/h/2": b"y"}), "d.tar")
     for limits, complaint in (
-        (Limits(document_bytes=50), "g/1: a document of more than 50 bytes"),
-        (Limits(items=1), "more than 1 documents"),
-        (Limits(total_bytes=1000), "an archive of more than 1000 bytes"),
+        (DocumentLimits(document_bytes=50), "g/1: a document of more than 50 bytes"),
+        (DocumentLimits(items=1), "more than 1 documents"),
+        (DocumentLimits(total_bytes=1000), "an archive of more than 1000 bytes"),
     ):
         with pytest.raises(InputError, match=complaint):
             read_documents(path, limits)
     folder = folder_of(tmp_path / "f", {"g/1": "x" * 100, "h/2": "y"})
     with pytest.raises(InputError, match="a document of more than 50 bytes"):
-        read_documents(folder, Limits(document_bytes=50))
+        read_documents(folder, DocumentLimits(document_bytes=50))
     with pytest.raises(InputError, match="more than"):
-        read_documents(folder, Limits(total_bytes=60))
+        read_documents(folder, DocumentLimits(total_bytes=60))
 
 
 def test_a_document_that_is_there_twice_is_refused(tmp_path: Path) -> None:

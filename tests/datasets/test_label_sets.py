@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from netclust.datasets.arff import Attribute, parse_arff
-from netclust.datasets.documents import Limits
+from netclust.datasets.arff import ArffAttribute, parse_arff
+from netclust.datasets.documents import DocumentLimits
 from netclust.datasets.label_names import LabelChoice, find_label_file, read_label_names
-from netclust.datasets.label_sets import LabelTable, read_labels
+from netclust.datasets.label_sets import LabelSetTable, read_labels
 from netclust.datasets.label_writing import lines_of
 from netclust.datasets.synth_labels import synth1, synth2
 from netclust.errors import InputError
@@ -92,11 +92,11 @@ def test_sparse_arff_is_read() -> None:
 
 
 def test_truths_are_recognised() -> None:
-    assert Attribute("a", ("1", "0")).truth == {"0": 0, "1": 1}
-    assert Attribute("a", ("Yes", "No")).truth == {"No": 0, "Yes": 1}
-    assert Attribute("a", ("-1", "1")).truth == {"-1": 0, "1": 1}
-    assert Attribute("a", ("no", "1")).truth is None
-    assert Attribute("a", ("0", "1", "2")).truth is None
+    assert ArffAttribute("a", ("1", "0")).truth == {"0": 0, "1": 1}
+    assert ArffAttribute("a", ("Yes", "No")).truth == {"No": 0, "Yes": 1}
+    assert ArffAttribute("a", ("-1", "1")).truth == {"-1": 0, "1": 1}
+    assert ArffAttribute("a", ("no", "1")).truth is None
+    assert ArffAttribute("a", ("0", "1", "2")).truth is None
 
 
 def test_labels_are_found_by_number_prefix_or_file(tmp_path: Path) -> None:
@@ -259,9 +259,9 @@ def test_more_than_the_limits_allow_is_refused(tmp_path: Path) -> None:
     rows = "1,2,0,1\n" * 3
     for text, choice in ((f"{HEAD}@data\n{rows}", last), ("a,l\n" + "1,0\n" * 3, last), ("1 1:1\n" * 3, none)):
         with pytest.raises(InputError, match="more than 2 rows"):
-            read_labels(write(tmp_path, text, "x"), choice=choice, limits=Limits(items=2))
+            read_labels(write(tmp_path, text, "x"), choice=choice, limits=DocumentLimits(items=2))
     with pytest.raises(InputError, match="more than 10 bytes"):
-        read_labels(write(tmp_path, HEAD), limits=Limits(total_bytes=10))
+        read_labels(write(tmp_path, HEAD), limits=DocumentLimits(total_bytes=10))
     for said in (("1", "x", None), (None, "x", "y")):
         with pytest.raises(InputError, match="give one of them"):
             LabelChoice.of(*said)
@@ -284,7 +284,9 @@ def test_a_written_table_is_read_back(
         some = text.map(str.strip).filter(bool)
         words = data.draw(st.lists(some, min_size=m + labels, max_size=m + labels, unique=True))
         features, names = tuple(words[:m]), tuple(words[m:])
-    table = LabelTable(features, names, sparse.csr_matrix(X) if as_csr else X, Y, tuple(map(str, range(1, rows + 1))))
+    table = LabelSetTable(
+        features, names, sparse.csr_matrix(X) if as_csr else X, Y, tuple(map(str, range(1, rows + 1)))
+    )
     path = tmp_path_factory.mktemp("written") / "some"
     path.write_text("".join(lines_of(table, kind)))  # type: ignore[arg-type]
     again = read_labels(path, format=kind, features=features, labels=names)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from netclust.datasets.documents import Limits
+from netclust.datasets.documents import DocumentLimits
 from netclust.datasets.text_tables import TextTable, read_text_table, seconds_of
 from netclust.errors import InputError
 
@@ -53,7 +53,7 @@ def test_what_is_no_table_is_refused(tmp_path, text, word) -> None:
     path = tmp_path / "t"
     path.write_text(text)
     with pytest.raises(InputError, match=word):
-        read_text_table(path, limits=Limits(items=3))
+        read_text_table(path, limits=DocumentLimits(items=3))
 
 
 def test_times_and_missing_columns() -> None:

@@ -17,9 +17,9 @@ from netclust.models.attractive import (
     MOST,
     SCALE,
     AttractiveEncoder,
-    Columns,
     Field,
     RawNetwork,
+    RelationColumns,
     cut_networks,
     edge_templates,
     encode_network,
@@ -43,7 +43,7 @@ def hosts(seed: int, rows: int = 60) -> RawNetwork:
         "kind": tuple(np.where(rng.random(rows) < 0.3 + 0.3 * ill, "odd", "plain").tolist()),
         "label": tuple(np.where(ill, "ill", "well").tolist()),
     }
-    return RawNetwork(TextTable(columns), columns=Columns(fields=("seen", "kind")), templates=(TIE,))
+    return RawNetwork(TextTable(columns), columns=RelationColumns(fields=("seen", "kind")), templates=(TIE,))
 
 
 def model_of(seeds: range) -> StructuredModel:
@@ -120,7 +120,7 @@ def test_tables_that_do_not_fit_are_refused() -> None:
         (lambda: encode_network(encoder, with_column("seen", ("inf",) * 60)), "no finite number"),
         (lambda: fit_encoder([with_column("label", ("",) * 60)]), "no label"),
         (lambda: fit_encoder([with_column("label", ("one",) * 60)]), "nothing can be learned"),
-        (lambda: fit_encoder([replace(raw, columns=Columns(fields=("gone",)))]), "no column 'gone'"),
+        (lambda: fit_encoder([replace(raw, columns=RelationColumns(fields=("gone",)))]), "no column 'gone'"),
         (lambda: fit_encoder([RawNetwork(TextTable({"label": ("a", "b")}))]), "name some"),
         (lambda: Field(name="x", values=tuple(map(str, range(2000)))), "more than"),
         (lambda: edge_templates(TextTable({"from": ("a",), "to": ("b",), "relation": ("it's",)})), "quote"),

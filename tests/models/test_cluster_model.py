@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from netclust import container
 from netclust.datasets.item_sets import ItemTable
 from netclust.errors import InputError, ModelError
-from netclust.model import MAX_WEIGHT, Provenance
+from netclust.model_file import MAX_WEIGHT, Provenance
 from netclust.models.cluster_model import KIND, ClusterModel
 from netclust.models.clustering import ClusterSettings
 from netclust.models.set_inputs import SetInput

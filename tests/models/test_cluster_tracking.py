@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from netclust.cluster_profiles import (
+    ClusteredRows,
     ClusterProfile,
-    Rows,
     Spread,
     decode_profiles,
     encode_profiles,
@@ -89,7 +89,7 @@ def test_small_clusters_are_left_out_and_kept_records_stand_in_for_those_that_le
     sizes = {summary.id: summary.records for summary in linker.clusters()}
     gone = next(c for c in sizes if c >= len(model.encoding.labels) and c not in here and sizes[c] >= 3)
     rows = np.flatnonzero(cluster == gone)[:2]
-    kept = Rows(np.full(len(rows), gone), batch.num[rows], batch.code[rows])
+    kept = ClusteredRows(np.full(len(rows), gone), batch.num[rows], batch.code[rows])
     again = {p.id: p for p in profile_clusters(linker, least=3, kept=kept)}
     assert again[gone].members == len(rows)
     assert again.keys() == {p.id for p in large} | {gone}

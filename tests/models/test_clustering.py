@@ -12,7 +12,7 @@ from netclust.models import cluster_selection
 from netclust.models.cluster_selection import choose_cost, grid_of, losses
 from netclust.models.clustering import (
     ClusterSettings,
-    Learned,
+    LearnedClustering,
     Learner,
     Structure,
     check_sizes,
@@ -38,7 +38,7 @@ def separable(sets: int = 3, each: int = 3, seed: int = 0) -> list[tuple[Compute
     return [(ComputedPairs(5.0 * y[:, None] + rng.normal(0, 0.1, (len(y), 1))), y) for _ in range(sets)]
 
 
-def found_by(settings: ClusterSettings, learned: Learned, examples: list[Any]) -> list[float]:
+def found_by(settings: ClusterSettings, learned: LearnedClustering, examples: list[Any]) -> list[float]:
     return losses(settings, learned, examples)
 
 
@@ -195,9 +195,9 @@ def test_pairs_of_one_set_are_trained_on_or_held_out_together(monkeypatch: pytes
     trained: list[set[int]] = []
     held: list[set[int]] = []
 
-    def watched_learn(settings: ClusterSettings, train: list[Any], **options: Any) -> Learned:
+    def watched_learn(settings: ClusterSettings, train: list[Any], **options: Any) -> LearnedClustering:
         trained.append({id(x) for x, _ in train})
-        return Learned(np.array([-1.0, 1.0]), 1, True)
+        return LearnedClustering(np.array([-1.0, 1.0]), 1, True)
 
     def watched_cluster(settings: ClusterSettings, x: Any, w: Any, k: int | None = None) -> Any:
         held.append({id(x)})

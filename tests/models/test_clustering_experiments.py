@@ -17,7 +17,7 @@ from netclust.datasets.synthetic_sets import coreference_like, news_like, stars
 from netclust.models import cluster_selection, clustering_corpora, correlation_table, irrelevant_features
 from netclust.models.clustering_corpora import Citations, Generated, Newsgroups
 from netclust.models.clustering_scaling import ORDER, Point, run_scaling, slope
-from netclust.models.correlation_table import DEFAULT, PCC, PUBLISHED, SVM, Corpus, run_split, run_table
+from netclust.models.correlation_table import DEFAULT, PCC, PUBLISHED, SVM, SplitCorpus, run_split, run_table
 from netclust.models.irrelevant_features import run_curve
 from netclust.models.looks import TEST_SETS, count_test_uses
 from netclust.models.text_pairs import TextPairs
@@ -51,7 +51,7 @@ def test_generated_splits_share_no_sets_and_repeat() -> None:
 @pytest.mark.usefixtures("quick")
 def test_a_split_does_not_train_on_its_test_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     split = TINY(0)
-    corpus = Corpus("tiny", lambda seed: split)
+    corpus = SplitCorpus("tiny", lambda seed: split)
     tested = {id(x) for x, _ in split.test}
     seen: list[int] = []
     for module in (correlation_table, cluster_selection):
@@ -75,7 +75,7 @@ def test_a_split_does_not_train_on_its_test_sets(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.usefixtures("quick")
 def test_rows_are_means_over_splits() -> None:
     ticks: list[tuple[int, int]] = []
-    table = run_table([Corpus("tiny", TINY, (SVM, PCC))], 2, on_progress=lambda *at: ticks.append(at))
+    table = run_table([SplitCorpus("tiny", TINY, (SVM, PCC))], 2, on_progress=lambda *at: ticks.append(at))
     assert ticks == [(1, 2), (2, 2)]
     rows = {(row.name, row.trained_for, row.tested_under): row for row in table.rows()}
     assert set(rows) == set(PUBLISHED) | {(PCC, "pairwise", "mitre"), (PCC, "mitre", "pairwise")}
@@ -86,7 +86,7 @@ def test_rows_are_means_over_splits() -> None:
         assert row.published == PUBLISHED.get(cell)
     compared = {what for _, what, _, _ in table.comparisons()}
     assert f"{SVM} for pairwise less {PCC} for pairwise" in compared
-    again = run_table([Corpus("tiny", TINY, (SVM, PCC))], 2)
+    again = run_table([SplitCorpus("tiny", TINY, (SVM, PCC))], 2)
     assert again.rows() == table.rows()
 
 
@@ -95,7 +95,9 @@ def test_the_table_is_printed_beside_the_published_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(reproduce_clustering, "Generated", lambda make: TINY)
-    monkeypatch.setattr(reproduce_clustering, "Corpus", lambda name, split, *_: Corpus(name, split, (SVM, PCC)))
+    monkeypatch.setattr(
+        reproduce_clustering, "SplitCorpus", lambda name, split, *_: SplitCorpus(name, split, (SVM, PCC))
+    )
     target = tmp_path / "table.json"
     reproduce_clustering.correlation_table(None, None, 2, True, 1, target)
     shown = capsys.readouterr().out
@@ -118,7 +120,7 @@ def test_a_use_of_the_citations_is_noted(
     lines = [f"{n},{n // 4},title{n // 4} of{n % 3},{n // 8},venue{n % 2},x" for n in range(40)]
     cited.write_text("\n".join(["1,2,3,5,7,10", *lines]))
     monkeypatch.setattr(reproduce_clustering, "Citations", partial(Citations, low=8, high=8))
-    monkeypatch.setattr(reproduce_clustering, "Corpus", lambda name, split, *_: Corpus(name, split, (PCC,)))
+    monkeypatch.setattr(reproduce_clustering, "SplitCorpus", lambda name, split, *_: SplitCorpus(name, split, (PCC,)))
     monkeypatch.setenv("NETCLUST_LOOKS", str(ledger))
     reproduce_clustering.correlation_table(cited, None, 1, False, 1, tmp_path / "j")
     assert not ledger.exists()

@@ -16,7 +16,7 @@ from netclust.models.coreference.conll import parse_conll, read_conll
 from netclust.models.coreference.documents import Document, Mention
 from netclust.models.coreference.litbank import read_split, split_files
 from netclust.models.coreference.reading import find_format, read_documents
-from netclust.models.coreference.writing import rewrite_conll, to_conll, write_conll
+from netclust.models.coreference.writing import to_conll, write_conll
 
 FULL = """#begin document (bc/radio/00/radio_0001); part 000
 bc/radio/00/radio_0001   0   0      Ann   NNP  (TOP(S(NP*)      -    -   -   Host_1   (PERSON)   (ARG0*)     (12)
@@ -234,14 +234,6 @@ def test_mentions_without_an_entity_do_not_become_one() -> None:
 def test_a_word_that_breaks_its_line_is_not_written(word: str) -> None:
     with pytest.raises(InputError, match="d: "):
         to_conll(Document("d", ("a", word), (0, 2)))
-
-
-def test_a_file_with_other_mentions_keeps_the_rest(tmp_path: Path) -> None:
-    source, target = tmp_path / "key.conll", tmp_path / "response.conll"
-    source.write_text(FULL)
-    rewrite_conll(source, target, lambda document: [Mention(0, 1, 5)])
-    assert read_conll(target) == [document.with_mentions([Mention(0, 1, 5)]) for document in read_conll(source)]
-    assert "part 001" in target.read_text()
 
 
 def test_standard_output_is_written_to(capsys: pytest.CaptureFixture[str]) -> None:

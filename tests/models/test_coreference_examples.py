@@ -8,7 +8,7 @@ from coreference_texts import text
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netclust.clustering_metrics import Scores
+from netclust.clustering_metrics import PrecisionRecall
 from netclust.coreference_metrics import METRICS, score_documents
 from netclust.errors import InputError
 from netclust.losses.learned import Truth
@@ -44,7 +44,7 @@ def test_measures_count_mentions_that_were_not_found():
     want = score_documents([STORY.clusters()], [[[(0, 1), (5, 6)], [(2, 4)], [(1, 2)]]])
     assert found == want
     assert tuple(found) == METRICS
-    assert found["mentions"] == Scores(0.75, 0.75, 0.75)
+    assert found["mentions"] == PrecisionRecall(0.75, 0.75, 0.75)
     assert found["muc"].recall == 0.5
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mini_litbank import EPOCHS, FEATURES, SIZES, hurry, make_litbank
 
-from netclust.clustering_metrics import Scores
+from netclust.clustering_metrics import PrecisionRecall
 from netclust.errors import InputError
 from netclust.models.coreference import experiments, learning
 from netclust.models.coreference.experiments import (
@@ -19,10 +19,10 @@ from netclust.models.coreference.experiments import (
     run_trial,
     tune,
 )
-from netclust.models.coreference.learning import Learned
+from netclust.models.coreference.learning import LearnedCoreference
 from netclust.models.coreference.report import rows
 from netclust.models.coreference.settings import CoreferenceSettings
-from netclust.models.coreference.trials import Trial, Trials
+from netclust.models.coreference.trials import CoreferenceTrial, Trials
 
 pytestmark = pytest.mark.peers
 
@@ -106,15 +106,17 @@ def test_the_reported_epoch_is_the_measured_one(litbank, monkeypatch):
     def learn(settings, train, look):
         for epoch in range(1, 4):
             look(epoch, np.full(FEATURES.dimension, float(epoch)))
-        return Learned(np.zeros(FEATURES.dimension), 0, ())
+        return LearnedCoreference(np.zeros(FEATURES.dimension), 0, ())
 
     used = []
     monkeypatch.setattr(experiments, "learn", learn)
     dev = {1.0: 0.5, 2.0: 0.7, 3.0: 0.7}
     for module in (learning, experiments):
         monkeypatch.setattr(module, "resolve", lambda settings, pairs, w: used.append(w[0]) or w[0])
-    monkeypatch.setattr(learning, "measure", lambda examples, found, metrics: {"mela": Scores(0, 0, dev[found[0]])})
-    monkeypatch.setattr(experiments, "measure", lambda examples, found: {"mela": Scores(0, 0, 0)})
+    monkeypatch.setattr(
+        learning, "measure", lambda examples, found, metrics: {"mela": PrecisionRecall(0, 0, dev[found[0]])}
+    )
+    monkeypatch.setattr(experiments, "measure", lambda examples, found: {"mela": PrecisionRecall(0, 0, 0)})
     trial = run_trial(SplitData(litbank, 0), "LSP^E", settings, "table")
     assert (trial.curve, trial.epochs, used[-1]) == ((50.0, 70.0, 70.0), 2, 2.0)
 
@@ -122,7 +124,9 @@ def test_the_reported_epoch_is_the_measured_one(litbank, monkeypatch):
 def test_settings_are_chosen_on_development_documents_alone(trials):
     def add(C, curve, stage="tune", model="LSP^E"):
         settings = CoreferenceSettings(C=C)
-        trials.add(Trial(split=0, model=model, stage=stage, settings=settings, curve=curve, test={"mela": C}))
+        trials.add(
+            CoreferenceTrial(split=0, model=model, stage=stage, settings=settings, curve=curve, test={"mela": C})
+        )
 
     add(1.0, (60.0, 70.0))
     add(10.0, (75.0, 71.0))

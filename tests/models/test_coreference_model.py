@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from netclust import container
 from netclust.errors import InputError, ModelError
-from netclust.model import Provenance
+from netclust.model_file import Provenance
 from netclust.models.coreference.documents import Mention
 from netclust.models.coreference.features import FeatureSettings
 from netclust.models.coreference.model import KIND, CoreferenceModel

@@ -10,7 +10,7 @@ import pytest
 from coreference_texts import text
 
 from netclust.errors import InputError
-from netclust.model import Provenance
+from netclust.model_file import Provenance
 from netclust.models.coreference.baselines import singletons
 from netclust.models.coreference.documents import Document, Mention
 from netclust.models.coreference.examples import measure, prepare

@@ -12,13 +12,13 @@ from netclust.errors import InputError
 from netclust.models.coreference.plots import write_curves, write_sizes
 from netclust.models.coreference.report import PUBLISHED, claims, rows
 from netclust.models.coreference.settings import CoreferenceSettings
-from netclust.models.coreference.trials import Trial, Trials
+from netclust.models.coreference.trials import CoreferenceTrial, Trials
 
 
 def trial(model="LSP^E", split=0, mela=70.0, size=None, stage="table", curve=(1.0, 3.0, 3.0), **others):
     settings = others.pop("settings", CoreferenceSettings(strongest=size))
     test = {"mela": mela, "muc": mela + 1} if stage == "table" else {}
-    return Trial(split=split, model=model, stage=stage, settings=settings, curve=curve, test=test, **others)
+    return CoreferenceTrial(split=split, model=model, stage=stage, settings=settings, curve=curve, test=test, **others)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from netclust.losses.partition import mitre_loss, pairwise_loss, with_pairwise_l
 from netclust.models.correlation import CorrelationProblem, cluster_by, pair_scores
 from netclust.pairs import StoredPairs, pair_count, same_cluster
 from netclust.structures.enumeration import best_partition
-from netclust.structures.partition import PairScores, Relaxed
+from netclust.structures.partition import PairScores, RelaxedPartition
 
 
 def drawn_sets(sets: int, items: int, seed: int, noise: float = 1.0) -> list[tuple[StoredPairs, np.ndarray]]:
@@ -60,7 +60,7 @@ def test_the_mitre_loss_of_the_max_violating_partition_is_its_own(oracle: str) -
         w = np.random.default_rng(seed).normal(0, 30, 3)
         problem = CorrelationProblem(3, oracle, "mitre")  # type: ignore[arg-type]
         for h, loss in (problem.max_violating(x, y, w, 1.0), problem.max_violating_slack(x, y, w)):
-            assert not isinstance(h, Relaxed)
+            assert not isinstance(h, RelaxedPartition)
             assert loss == mitre_loss(y, h)
 
 

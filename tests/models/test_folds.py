@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from netclust.datasets.simulate import simulate
 from netclust.errors import InputError
-from netclust.models.folds import SIZES, Fold, Use, _spread, deal_kinds, deal_types, kind_attribute, make_folds
+from netclust.models.folds import SIZES, StreamFold, Use, _spread, deal_kinds, deal_types, kind_attribute, make_folds
 from netclust.schema import parse_schema
 from netclust.table import Table
 
@@ -45,7 +45,7 @@ def records(labels: list[str], kinds: list[str] | None = None, schema: Any = SCH
     return Table.from_columns(schema, columns | {"class": labels})
 
 
-def names_of(table: Table, fold: Fold) -> tuple[Any, Any, Any, Any]:
+def names_of(table: Table, fold: StreamFold) -> tuple[Any, Any, Any, Any]:
     """(labels, kinds) of the training part and of the validation stream."""
     s = kind_attribute(table)
     label = table.label_names()

@@ -10,12 +10,12 @@ import pytest
 from netclust.cli.reproduce_kmeans import kmeans_table
 from netclust.errors import InputError
 from netclust.models import kmeans_table as module
-from netclust.models.kmeans_table import PUBLISHED, Settings, Sizes, run_column, run_table
+from netclust.models.kmeans_table import PUBLISHED, KmeansSettings, KmeansSizes, run_column, run_table
 
 pytestmark = pytest.mark.peers
 
-SMALL = Settings(
-    Cs=(0.1, 1.0), epsilon=0.5, max_iterations=60, sizes=Sizes(sets=3, k=3, points=24, features=10, active=3)
+SMALL = KmeansSettings(
+    Cs=(0.1, 1.0), epsilon=0.5, max_iterations=60, sizes=KmeansSizes(sets=3, k=3, points=24, features=10, active=3)
 )
 
 
@@ -57,7 +57,7 @@ def test_the_same_table_comes_from_several_processes():
 
 
 def test_the_command_writes_rows_with_the_published_numbers_beside(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("netclust.cli.reproduce_kmeans.Settings", lambda: SMALL)
+    monkeypatch.setattr("netclust.cli.reproduce_kmeans.KmeansSettings", lambda: SMALL)
     target = tmp_path / "kmeans.json"
     kmeans_table(noise=[0.2], draws=1, jobs=1, json=target)
     told = capsys.readouterr().out

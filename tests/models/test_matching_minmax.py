@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import comb, factorial
+from math import comb
 
 import numpy as np
 import pytest
@@ -12,13 +12,11 @@ from netclust.learners.matching import MatchExample, MatchingProblem
 from netclust.learners.one_slack import OneSlack
 from netclust.losses.matching import edge_price
 from netclust.models.matching_minmax import (
-    constraint_counts,
     is_certified,
     learn_certificates,
     matching_certificate,
     matching_inference,
     min_max,
-    two_triangles,
 )
 from netclust.structures.matching import best_matching, bipartite, chosen_edges, complete_graph, violating_matching
 from netclust.structures.matching_program import relaxed_matching
@@ -58,19 +56,25 @@ def test_the_compiled_program_is_the_structural_svm(graph, perfect):
     assert fit.w / price == pytest.approx(learned.w, abs=1e-2)
 
 
-def test_constraint_counts_are_the_closed_forms():
-    """Figure 10.2, by counting: matchings, odd sets and degrees, inequalities."""
-    for bonds in range(2, 21):
-        counts, n = constraint_counts(bonds), 2 * bonds
-        assert counts.enumeration == factorial(n) // (2**bonds * factorial(bonds))
-        odd_sets = sum(comb(n, size) for size in range(3, n + 1, 2))
-        assert counts.min_max == odd_sets + n == 2 ** (2 * bonds - 1)
-        assert counts.certificate == n * (n - 1)
-    graph = complete_graph(6)
-    y = np.array([1, 0, 3, 2, 5, 4])
-    assert len(matching_certificate(graph, np.zeros((15, 1)), y).sides) == constraint_counts(3).certificate
+def test_constraints_of_a_complete_graph_are_the_closed_forms():
+    """Figure 10.2: one constraint per odd set and node for min-max, two per edge for a certificate."""
+    nodes, y = 6, np.array([1, 0, 3, 2, 5, 4])
+    graph = complete_graph(nodes)
+    assert len(matching_certificate(graph, np.zeros((15, 1)), y).sides) == nodes * (nodes - 1)
     rows = matching_inference(graph, np.zeros((15, 1)), y, perfect=True).relaxed.rows
-    assert rows.shape[0] - 15 == constraint_counts(3).min_max
+    odd_sets = sum(comb(nodes, size) for size in range(3, nodes + 1, 2))
+    assert rows.shape[0] - 15 == odd_sets + nodes == 2 ** (nodes - 1)
+
+
+def two_triangles(bridge):
+    """Return triangles {0, 1, 2} and {3, 4, 5} of weight 1, a bridge 2-3, everything else -100; and {01, 23, 45}.
+
+    That is the best perfect matching for every bridge above -100, but at 0.5 three halves on either triangle are more.
+    """
+    graph = complete_graph(6)
+    scores = np.where(graph.left // 3 == graph.right // 3, 1.0, -100.0)
+    scores[(graph.left == 2) & (graph.right == 3)] = bridge
+    return graph, scores, np.array([1, 0, 3, 2, 5, 4])
 
 
 @pytest.mark.parametrize(("bridge", "certified", "relaxed"), [(0.5, False, 3.0), (1.5, True, 3.5)])

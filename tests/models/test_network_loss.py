@@ -21,7 +21,7 @@ from netclust.losses.arc_prices import KINDS, PASSED_OVER, RIGHT, ArcPrices, arc
 from netclust.metrics import decision_metrics
 from netclust.model import Model
 from netclust.models.network import fit_network, train_network
-from netclust.models.network_loss import FLOOR, Blocks, Measure, collect_blocks, fit_prices, learn_prices
+from netclust.models.network_loss import FLOOR, BlockLinkCounts, Measure, collect_blocks, fit_prices, learn_prices
 from netclust.models.params import TrainParams
 
 ROOT = Path(__file__).parent.parent.parent
@@ -135,7 +135,7 @@ def some_blocks(rates, n=400, size=1000, seed=0):
     rng = np.random.default_rng(seed)
     wrong = rng.poisson(np.array(rates) * size, (n, len(KINDS)))
     attacks = np.full(n, size // 2)
-    return Blocks(wrong, attacks, np.full(n, size) - attacks)
+    return BlockLinkCounts(wrong, attacks, np.full(n, size) - attacks)
 
 
 @pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])

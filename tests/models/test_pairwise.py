@@ -14,9 +14,8 @@ from sklearn.svm import LinearSVC
 
 from netclust.datasets.synthetic_sets import coreference_like, irrelevant_features, stars
 from netclust.errors import InputError
-from netclust.models.pairwise import Canopy, PairClassifier, chain_clusters, chain_pairs, feature_rows
+from netclust.models.pairwise import Canopy, PairClassifier, chain_pairs, feature_rows
 from netclust.pairs import ComputedPairs, PairIndex, StackedPairs, StoredPairs, all_pairs, pair_index, same_cluster
-from netclust.structures.partition import PairScores, canonical
 
 
 def test_weights_are_those_of_the_svm_with_its_bias_in_the_constant() -> None:
@@ -128,23 +127,6 @@ def test_chain_pairs_are_the_closest_antecedent_and_what_is_between(items: list[
     chosen = chain_pairs(np.array(labels, np.int64), np.array(pronoun, bool))
     left, right = all_pairs(len(labels))
     assert set(zip(left[chosen].tolist(), right[chosen].tolist(), strict=True)) == brute_chain(labels, pronoun)
-
-
-@given(st.integers(0, 10), st.integers(0, 20), st.booleans())
-def test_chains_link_to_the_closest_that_is_accepted(items: int, seed: int, stored: bool) -> None:
-    random = np.random.default_rng(seed)
-    left, right = all_pairs(items)
-    kept = random.random(len(left)) < 0.6 if stored else np.ones(len(left), bool)
-    values = random.normal(-0.5, 1, len(left))
-    scores = PairScores(items, values[kept], PairIndex(left[kept], right[kept]) if stored else None)
-    positive = {(i, j) for i, j, v, k in zip(left, right, values, kept, strict=True) if k and v > 0}
-    expected = list(range(items))
-    for j in range(items):
-        for i in range(j - 1, -1, -1):
-            if (i, j) in positive:
-                expected[j] = expected[i]
-                break
-    assert chain_clusters(scores).tolist() == canonical(np.array(expected, np.int64)).tolist()
 
 
 def test_what_cannot_be_learned_from_is_refused() -> None:

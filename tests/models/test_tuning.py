@@ -21,7 +21,7 @@ from netclust.models.tuning import (
     SPACES,
     STARTS,
     Search,
-    Trial,
+    TuningTrial,
     attribute_groups,
     params_toml,
     parse_budget,
@@ -259,7 +259,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("use", ["reference", "late"])
 @pytest.mark.usefixtures("small")
 def test_a_tuned_model_can_be_made(use: Use, table: Table) -> None:
-    seen: list[Trial] = []
+    seen: list[TuningTrial] = []
     found = tune(table, UNLEARNED, use=use, budget=60, jobs=1, on_trial=seen.append)
     again = tune(table, UNLEARNED, use=use, budget=60, jobs=1)
     assert seen == found.trials
@@ -307,7 +307,7 @@ def test_a_measure_needs_no_known_attacks(table: Table) -> None:
 @pytest.mark.usefixtures("small")
 def test_an_interruption_keeps_the_best(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop_at(count: int) -> Any:
-        def on_trial(trial: Trial) -> None:
+        def on_trial(trial: TuningTrial) -> None:
             nonlocal count
             count -= 1
             if count == 0:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from netclust.structures.charts import Scores
+from netclust.structures.charts import ChartScores
 from netclust.structures.grammar import Grammar
 
 Row = tuple[int, int, int, int, int]
@@ -26,7 +26,7 @@ def made_grammar(rng: np.random.Generator, symbols: int = 4, rules: int = 10) ->
     )
 
 
-def made_scores(rng: np.random.Generator, grammar: Grammar, n: int) -> Scores:
+def made_scores(rng: np.random.Generator, grammar: Grammar, n: int) -> ChartScores:
     leaf = rng.normal(size=(n, len(grammar.symbols)))
     leaf[:, 2:] = -np.inf
     if n > 2:
@@ -34,7 +34,7 @@ def made_scores(rng: np.random.Generator, grammar: Grammar, n: int) -> Scores:
     root = np.full(len(grammar.symbols), -np.inf)
     root[grammar.roots] = rng.normal(size=len(grammar.roots))
     span = rng.normal(size=(n, n + 1, len(grammar.labels.names)))
-    return Scores(leaf, rng.normal(size=len(grammar.rules)), root, span)
+    return ChartScores(leaf, rng.normal(size=len(grammar.rules)), root, span)
 
 
 def every_tree(grammar: Grammar, n: int) -> list[list[Row]]:
@@ -56,7 +56,7 @@ def every_tree(grammar: Grammar, n: int) -> list[list[Row]]:
     return [tree for tree in below(0, n) if tree[0][2] in grammar.roots]
 
 
-def plain_viterbi(grammar: Grammar, scores: Scores, gold: Any, penalty: float) -> tuple[Any, float, int]:
+def plain_viterbi(grammar: Grammar, scores: ChartScores, gold: Any, penalty: float) -> tuple[Any, float, int]:
     """The chart of the kernel with dicts: operations in the same order, so that numbers agree bit for bit."""
     n = len(scores.leaf)
     names, spans, roots = grammar.labels, scores.spans(grammar), scores.roots(grammar)
@@ -84,7 +84,7 @@ def plain_viterbi(grammar: Grammar, scores: Scores, gold: Any, penalty: float) -
     return chart, max(top.values(), default=-np.inf), max(top, key=lambda a: top[a], default=-1)
 
 
-def node_scores(grammar: Grammar, scores: Scores, nodes: Any) -> Any:
+def node_scores(grammar: Grammar, scores: ChartScores, nodes: Any) -> Any:
     """What a node scores by itself: its word, its labels, and being the root."""
     n, names, spans, roots = len(scores.leaf), grammar.labels, scores.spans(grammar), scores.roots(grammar)
     found = []

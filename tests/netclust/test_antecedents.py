@@ -16,8 +16,8 @@ from netclust.hashed_pairs import HashedPairs
 from netclust.learners import AntecedentProblem, ForestProblem, LatentSvm, LinkProblem, OneSlack
 from netclust.losses.edge import delta_f, delta_yj
 from netclust.structures.antecedents import (
+    AntecedentCosts,
     Antecedents,
-    ArcPrices,
     arc_prices,
     best_antecedents,
     gold_antecedents,
@@ -131,7 +131,7 @@ def test_ties_go_to_the_root_then_to_the_oldest():
     starts = np.array([0, 0, 1, 3])
     assert best_antecedents(starts, np.array([0.0, 1.0, 1.0])).parents.tolist() == [0, 0, 1]
     assert gold_antecedents(starts, np.array([-1.0, -2.0, -2.0]), np.zeros(3, int)).parents.tolist() == [0, 1, 1]
-    free = ArcPrices(0.0, 0.0, 0.0)
+    free = AntecedentCosts(0.0, 0.0, 0.0)
     assert violating_antecedents(starts, np.zeros(3), np.array([1, 1, 2]), free).parents.tolist() == [0, 0, 0]
 
 

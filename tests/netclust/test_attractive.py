@@ -15,7 +15,7 @@ from netclust.kernels import attractive as kernels
 from netclust.structures.attractive import (
     AttractiveNetwork,
     Cliques,
-    Relaxed,
+    RelaxedLabels,
     agreements,
     best_labels,
     expand,
@@ -149,16 +149,16 @@ def test_the_relaxation_is_an_upper_bound(seed) -> None:
         assert network.score(round_labels(network, relaxed, seed=0)) == pytest.approx(relaxed.value, abs=1e-6)
 
 
-def halves(seed: int) -> tuple[AttractiveNetwork, Relaxed]:
+def halves(seed: int) -> tuple[AttractiveNetwork, RelaxedLabels]:
     """Shares that are no labelling, to be rounded: the bound of rounding holds for any of them."""
     network = random_network(seed, nodes=6, labels=3, largest=3)
     share = np.random.default_rng(seed).dirichlet(np.ones(3), 6)
     members, at = network.cliques.members, network.cliques.at
     together = np.minimum.reduceat(share[members], at[:-1], axis=0)
-    return network, Relaxed(share, together, 0.0)
+    return network, RelaxedLabels(share, together, 0.0)
 
 
-def promised(network: AttractiveNetwork, relaxed: Relaxed) -> float:
+def promised(network: AttractiveNetwork, relaxed: RelaxedLabels) -> float:
     sizes = network.cliques.sizes[:, None]
     return float((network.node * relaxed.node).sum() + (network.attraction * relaxed.clique / sizes).sum())
 

@@ -19,7 +19,7 @@ from netclust.learners.one_slack import OneSlack
 from netclust.learners.problem import signed_weights
 from netclust.learners.qp import solve
 from netclust.learners.working_set import WorkingSet
-from netclust.structures.attractive import Cliques, Relaxed, relax, with_loss
+from netclust.structures.attractive import Cliques, RelaxedLabels, relax, with_loss
 
 Example = tuple[NetworkFeatures, Any]
 
@@ -51,7 +51,7 @@ def test_joint_features_are_what_is_scored(seed, labels) -> None:
         assert w @ problem.joint_features(x, h) == pytest.approx(network.score(h) / len(y))
         shares = np.eye(labels)[h]
         at, members = x.cliques.at, x.cliques.members
-        same = Relaxed(shares, np.minimum.reduceat(shares[members], at[:-1], axis=0), 0.0)
+        same = RelaxedLabels(shares, np.minimum.reduceat(shares[members], at[:-1], axis=0), 0.0)
         assert problem.joint_features(x, same) == pytest.approx(problem.joint_features(x, h))
         assert problem.loss(y, same) == pytest.approx(problem.loss(y, h))
         assert problem.loss(y, h) == pytest.approx(100 * (y != h).mean())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from parse_twins import every_tree, made_grammar, made_scores, node_scores, plai
 from netclust.errors import InputError
 from netclust.kernels.cky import fill_viterbi, sum_span_features
 from netclust.structures.charts import (
-    Scores,
+    ChartScores,
     best_derivation,
     best_pieces,
     derivation_score,
@@ -22,7 +21,7 @@ from netclust.structures.charts import (
     wrong_nodes,
 )
 from netclust.structures.grammar import Grammar
-from netclust.structures.parse_grid import broken_constraints, grid_of, tree_program
+from netclust.structures.parse_grid import tree_program
 
 SIZES = [(seed, n) for seed in range(6) for n in (1, 2, 3, 4, 5)]
 
@@ -113,7 +112,7 @@ def test_the_gradient_of_log_z_is_what_rules_are_expected() -> None:
     for rule in range(len(grammar.rules)):
         moved = scores.rule.copy()
         moved[rule] += step
-        higher = inside_outside(grammar, Scores(scores.leaf, moved, scores.root, scores.span)).log_z
+        higher = inside_outside(grammar, ChartScores(scores.leaf, moved, scores.root, scores.span)).log_z
         assert (higher - sums.log_z) / step == pytest.approx(sums.rules[rule], abs=1e-4)
 
 
@@ -131,52 +130,6 @@ def test_features_of_spans_are_summed_as_numpy_does() -> None:
 
 
 TINY = Grammar(("N", "S"), np.array([(0, 0, 1), (0, 1, 1), (1, 0, 1)]), np.array([1]), np.array([0]))
-
-
-def all_grids(n: int) -> Any:
-    """Every grid of labels, and of rules at splits; words are named right, or one is not."""
-    spans = [(s, e) for s in range(n) for e in range(s + 1, n + 1)]
-    triples = [(s, m, e) for s, e in spans for m in range(s + 1, e)]
-    for names in product((-1, 0, 1), repeat=len(spans)):
-        labels = np.full((n, n + 1), -1, np.int64)
-        for (s, e), name in zip(spans, names, strict=True):
-            labels[s, e] = name
-        wrong = sum(labels[s, s + 1] != 0 for s in range(n))
-        if wrong > 1 or labels[0, n] < 0 or (wrong and (labels[0, n] == 0 or labels[0, 1] == 0)):
-            continue
-        for rules in product((-1, 0, 1, 2), repeat=len(triples)):
-            splits = np.full((n, n + 1, n + 1), -1, np.int64)
-            for (s, m, e), rule in zip(triples, rules, strict=True):
-                splits[s, m, e] = rule
-            yield labels, splits
-
-
-@pytest.mark.parametrize("n", [2, 3])
-def test_a_grid_keeps_the_constraints_exactly_if_it_is_a_tree(n: int) -> None:
-    """Theorem 9.1.3, by enumeration."""
-    trees = {
-        (labels.tobytes(), splits.tobytes())
-        for labels, splits in (grid_of(TINY, np.array(rows)) for rows in every_tree(TINY, n))
-    }
-    kept = {
-        (labels.tobytes(), splits.tobytes())
-        for labels, splits in all_grids(n)
-        if not broken_constraints(TINY, labels, splits)
-    }
-    assert kept == trees
-    assert len(trees) == {2: 1, 3: 2}[n]
-
-
-def test_a_grid_with_one_change_is_no_tree() -> None:
-    rng = np.random.default_rng(6)
-    grammar = made_grammar(rng, 4, 24)
-    for rows in every_tree(grammar, 4)[::7]:
-        labels, splits = grid_of(grammar, np.array(rows))
-        assert broken_constraints(grammar, labels, splits) == []
-        s = int(rng.integers(4))
-        e = int(rng.integers(s + 1, 5))
-        labels[s, e] = -1 if labels[s, e] >= 0 else 2
-        assert broken_constraints(grammar, labels, splits)
 
 
 def test_cky_is_the_optimum_of_the_linear_program() -> None:
@@ -200,22 +153,22 @@ def test_cky_is_the_optimum_of_the_linear_program() -> None:
 
 
 def test_where_there_is_no_tree_there_are_pieces() -> None:
-    scores = Scores(np.array([[0.0, -np.inf]] * 3), np.zeros(3))
+    scores = ChartScores(np.array([[0.0, -np.inf]] * 3), np.zeros(3))
     only_pairs = Grammar(("N", "S"), np.array([(0, 0, 1)]), np.array([1]), np.array([0]))
-    assert best_derivation(only_pairs, Scores(scores.leaf, np.zeros(1))) is None
-    pieces = best_pieces(only_pairs, Scores(scores.leaf, np.zeros(1)))
+    assert best_derivation(only_pairs, ChartScores(scores.leaf, np.zeros(1))) is None
+    pieces = best_pieces(only_pairs, ChartScores(scores.leaf, np.zeros(1)))
     assert [piece[0, :3].tolist() for piece in pieces] == [[0, 1, 0], [1, 3, 1]]
     nothing = np.full((3, 2), -np.inf)
-    assert best_pieces(only_pairs, Scores(nothing, np.zeros(1))) == []
+    assert best_pieces(only_pairs, ChartScores(nothing, np.zeros(1))) == []
 
 
 def test_what_is_no_sentence_of_the_grammar_is_refused() -> None:
     with pytest.raises(InputError, match="without words"):
-        best_derivation(TINY, Scores(np.zeros((0, 2)), np.zeros(3)))
+        best_derivation(TINY, ChartScores(np.zeros((0, 2)), np.zeros(3)))
     with pytest.raises(InputError, match="not of this grammar"):
-        best_derivation(TINY, Scores(np.zeros((2, 5)), np.zeros(3)))
+        best_derivation(TINY, ChartScores(np.zeros((2, 5)), np.zeros(3)))
     with pytest.raises(InputError, match="too long"):
-        best_derivation(TINY, Scores(np.zeros((6000, 2)), np.zeros(3)))
+        best_derivation(TINY, ChartScores(np.zeros((6000, 2)), np.zeros(3)))
 
 
 @pytest.mark.parametrize(
@@ -240,7 +193,7 @@ def test_sentences_of_40_words_have_all_their_trees() -> None:
     for k in range(n - 1):
         catalan *= 2 * (2 * k + 1) / (k + 2)
     one = Grammar(("N",), np.array([(0, 0, 0)]), np.array([0]), np.array([0]))
-    scores = Scores(np.zeros((n, 1)), np.zeros(1))
+    scores = ChartScores(np.zeros((n, 1)), np.zeros(1))
     assert inside_outside(one, scores).log_z == pytest.approx(np.log(catalan), rel=1e-12)
     found = best_derivation(one, scores)
     assert found is not None

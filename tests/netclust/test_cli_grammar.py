@@ -12,14 +12,15 @@ import pytest
 from cli_cases import complaint
 
 from netclust.datasets.toy_treebank import toy_trees
-from netclust.datasets.treebanks import read_trees, write_trees
+from netclust.datasets.treebanks import read_trees
+from netclust.structures.syntax import bracketed
 
 ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.fixture
 def trees(tmp_path: Path) -> Path:
-    write_trees(tmp_path / "trees.mrg", toy_trees(40))
+    (tmp_path / "trees.mrg").write_text("".join(f"{bracketed(tree)}\n" for tree in toy_trees(40)))
     return tmp_path / "trees.mrg"
 
 

@@ -11,7 +11,7 @@ from coreference_twins import best_by_trying, letters, plain_counts, slow_blocks
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netclust.clustering_metrics import Scores
+from netclust.clustering_metrics import PrecisionRecall
 from netclust.coreference_metrics import (
     METRICS,
     BlancCounts,
@@ -131,7 +131,7 @@ def f1(recall: Fraction, precision: Fraction) -> Fraction:
     return 2 * recall * precision / (recall + precision) if recall + precision else Fraction(0)
 
 
-def exactly(scores: Scores, recall: Fraction, precision: Fraction) -> None:
+def exactly(scores: PrecisionRecall, recall: Fraction, precision: Fraction) -> None:
     assert scores == pytest.approx((float(precision), float(recall), float(f1(recall, precision))), abs=1e-12)
 
 
@@ -202,8 +202,8 @@ def test_the_table_of_the_specification_holds(response: str) -> None:
 @pytest.mark.parametrize(("key", "response"), [("", ""), ("ab c", ""), ("", "ab c")])
 def test_an_empty_side_scores_nothing_instead_of_dividing_by_it(key: str, response: str) -> None:
     for scores in score_documents([key.split()], [response.split()]).values():
-        assert scores == Scores(0.0, 0.0, 0.0)
-    assert score_documents([], [])["mela"] == Scores(0.0, 0.0, 0.0)
+        assert scores == PrecisionRecall(0.0, 0.0, 0.0)
+    assert score_documents([], [])["mela"] == PrecisionRecall(0.0, 0.0, 0.0)
 
 
 def test_the_score_of_documents_is_not_the_mean_of_their_scores() -> None:

@@ -7,6 +7,7 @@ import math
 import msgspec
 import numpy as np
 import pytest
+import twins
 from hypothesis import given
 from hypothesis import strategies as st
 from linker_cases import (
@@ -31,7 +32,6 @@ from netclust.explanation import ROOT_PART, contributions, explain
 from netclust.linker import Linker, LinkerConfig
 from netclust.models.network import train_network
 from netclust.models.params import TrainParams
-from netclust.similarity import pair_features
 from netclust.verdicts import NO_REFERENT
 
 
@@ -109,7 +109,7 @@ def test_contributions_equal_the_full_feature_vector(seed):
     blocks += [(int(at), int(at) + 3 * (width - 1)) for at, width in zip(layout.at, layout.widths, strict=True)]
 
     def parts(i, k):
-        phi = pair_features(
+        phi = twins.pair_features(
             batch.num[k].astype(float), batch.code[k], batch.num[i].astype(float), batch.code[i], layout, model.sign,
             None if model.far is None else model.far.astype(np.float32).astype(float),
         )  # fmt: skip

@@ -17,7 +17,7 @@ from netclust.learners.forest import ForestProblem, clusters
 from netclust.losses.edge import delta_f, delta_yj
 from netclust.losses.forest import delta_yj_pairs
 from netclust.pairs import ComputedPairs, PairIndex, StoredPairs, all_pairs, pair_count, pair_index
-from netclust.structures.forest import Forest, best_forest, connected_parts, gold_forest
+from netclust.structures.forest import PairForest, best_forest, connected_parts, gold_forest
 from netclust.structures.pair_numbers import numbers_of, pairs_at
 from netclust.structures.partition import PairScores, canonical
 from netclust.structures.tree import clusters as tree_clusters
@@ -27,7 +27,7 @@ F4 = PairScores(5, np.array([0.8, -0.3, -0.6, -0.2, 0.1, -0.1, -0.4, 0.4, -0.7, 
 F4_Y = np.array([1, 1, 2, 2, 1])
 
 
-def names(h: Forest):
+def names(h: PairForest):
     return [f"{i + 1}{j + 1}" for i, j in zip(*h.pairs(), strict=True)]
 
 
@@ -45,7 +45,7 @@ def forests(n, index=None):
     for size in range(n):
         for edges in combinations(range(len(pairs)), size):
             if components(n, [pairs[k] for k in edges])[1] == size:
-                yield Forest(n, np.array(edges, np.int64), index)
+                yield PairForest(n, np.array(edges, np.int64), index)
 
 
 def components(n, pairs):
@@ -161,7 +161,7 @@ def test_delta_yj_of_a_forest_is_that_of_the_tree_with_the_same_links():
     for h in ([0, 0, 0, 0, 0, 1, 0], [0, 0, 2, 0, 3, 1, 5], [0, 1, 2, 3, 4, 5, 6], [0] * 7):
         parents = np.array(h)
         later = np.flatnonzero(parents)
-        forest = Forest(7, numbers_of(7, None, parents[later] - 1, later))
+        forest = PairForest(7, numbers_of(7, None, parents[later] - 1, later))
         assert forest.clusters().tolist() == tree_clusters(parents).tolist()
         for r in (0.1, 0.5):
             assert delta_yj_pairs(y, None, r).total(forest) == pytest.approx(delta_yj(y, r).total(parents), abs=1e-12)

@@ -11,16 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netclust.batch import Batch
-from netclust.encoding import Encoding
 from netclust.kernels import link, score
 from netclust.kernels.jit import kernel
 from netclust.labels import NOVEL
 from netclust.learners.stream import StreamRule, train_stream
 from netclust.losses.arc_prices import ArcPrices
-from netclust.model import Model
-from netclust.schema import parse_schema
-from netclust.similarity import WeightLayout, pair_features, unlearned_weights
-from netclust.structures.stream import link_earlier
+from netclust.similarity import WeightLayout, unlearned_weights
 
 
 # Parts of kernels have no entry from Python: these are theirs.
@@ -35,18 +31,13 @@ def best_two(acc, side, lo, n):
 
 
 @kernel
-def best_link(acc, n):
-    return score.best_link(acc, n)
-
-
-@kernel
 def best_augmented(acc, label, normal, lo, n, y, to_attack, to_normal):
     return score.best_augmented(acc, label, normal, lo, n, y, to_attack, to_normal)
 
 
 def test_a_part_of_a_kernel_called_from_python_crashes_nothing():
-    with pytest.raises(TypeError, match="best_link is a part of other kernels"):
-        score.best_link(np.zeros(1, np.float32), 1)
+    with pytest.raises(TypeError, match="best_two is a part of other kernels"):
+        score.best_two(np.zeros(1, np.float32), np.zeros(1, np.uint8), 0, 1)
 
 
 def random_problem(seed: int, n: int = 60, features: int = 6, widths: tuple[int, ...] = (2, 5, 2, 9)):
@@ -105,7 +96,7 @@ def test_folded_scores_equal_the_dense_product_of_weights_and_features(sign):
     _, layout, num, code, w = random_problem(1)
     for j in range(20):
         got = kernel_scores(num[:, j].copy(), code[:, j].copy(), num, code, w, layout, sign)
-        dense = [w @ pair_features(num[:, i], code[:, i], num[:, j], code[:, j], layout, sign) for i in range(60)]
+        dense = [w @ twins.pair_features(num[:, i], code[:, i], num[:, j], code[:, j], layout, sign) for i in range(60)]
         np.testing.assert_allclose(got, dense, rtol=0, atol=2e-5)
 
 
@@ -115,10 +106,10 @@ def test_fixture_f8_pair_features():
     b = np.array([0.8], np.float64), np.array([0, 2], np.uint16)  # bit not set, udp
     ab = [0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1]
     aa = [1, 1, 0, 1, 1, 0, 0, 0, 1, 0, 0, 1]
-    np.testing.assert_allclose(pair_features(*a, *b, layout, 1), [1.5, *ab])
-    np.testing.assert_allclose(pair_features(*a, *a, layout, 1), [1.0, *aa])
-    np.testing.assert_allclose(pair_features(*a, *b, layout, -1), [0.5, *ab])
-    np.testing.assert_allclose(pair_features(*a, *a, layout, -1), [1.0, *aa])
+    np.testing.assert_allclose(twins.pair_features(*a, *b, layout, 1), [1.5, *ab])
+    np.testing.assert_allclose(twins.pair_features(*a, *a, layout, 1), [1.0, *aa])
+    np.testing.assert_allclose(twins.pair_features(*a, *b, layout, -1), [0.5, *ab])
+    np.testing.assert_allclose(twins.pair_features(*a, *a, layout, -1), [1.0, *aa])
 
 
 def test_the_sign_of_the_continuous_feature_only_shifts_the_root():
@@ -144,7 +135,7 @@ def test_unknown_values_match_nothing_not_even_themselves():
 
 
 @given(st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.5, 2.0]), st.sampled_from([0, 1, 2])), max_size=40))
-def test_best_two_and_best_link_take_the_first_maximum(pairs):
+def test_best_two_takes_the_first_maximum_of_each_side(pairs):
     acc = np.array([s for s, _ in pairs], np.float32)
     side = np.array([k for _, k in pairs], np.uint8)
     normal, normal_at, other, other_at = best_two(acc, side, 0, len(pairs))
@@ -153,8 +144,6 @@ def test_best_two_and_best_link_take_the_first_maximum(pairs):
         best = max((s for s, _ in mine), default=-np.inf)
         assert value == best
         assert at == next((k for s, k in mine if s == best), -1)
-    value, at = best_link(acc, len(pairs))
-    assert (value, at) == ((acc.max(), int(np.argmax(acc))) if pairs else (-np.inf, -1))
 
 
 @given(
@@ -304,23 +293,3 @@ def test_constants_that_kernels_cannot_import_agree():
     vias = (verdicts.REFERENCE, verdicts.WINDOW, verdicts.ROOT, verdicts.DESCENDANT)
     assert vias == (link.VIA_REFERENCE, link.VIA_WINDOW, link.VIA_ROOT, link.VIA_DESCENDANT)
     assert (link.ROOT, link.NOTHING) == (verdicts.ROOT_HANDLE, verdicts.NO_REFERENT)
-
-
-@pytest.mark.parametrize("window", [1, 7, 500])
-def test_best_earlier_links_equal_exhaustive_search(window):
-    rng, layout, num, code, w = random_problem(5, 90, 4, (3, 2))
-    encoding = Encoding(
-        schema=parse_schema('name = "t"\nattribute = [{name = "a"}]'), kept=("a",) * 4, low=np.zeros(4),
-        span=np.ones(4), vocabularies=(("x", "y"), ("1",)), labels=("normal",),
-    )  # fmt: skip
-    batch = stream_of(num, code, rng.integers(0, 1, 90).astype(np.int32))
-    model = Model(encoding=encoding, averaged=w, last=w, reference=batch[:1])
-    tree = link_earlier(model, batch, window)
-    for j in range(90):
-        lo = max(0, j - window)
-        s = twins.scores(num[:, j], code[:, j], num[:, lo:j], code[:, lo:j], w, layout, -1, np.float32)
-        root = np.float32(w[-1])
-        best = lo + int(np.argmax(s)) if len(s) and s.max() > root else -1
-        assert tree.parents[j] == best
-        assert tree.scores[j] == (root if best < 0 else s[best - lo])
-        assert best < 0 or tree.clusters[j] == tree.clusters[best]

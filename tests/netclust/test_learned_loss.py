@@ -95,12 +95,11 @@ def test_features_do_not_depend_on_names_and_are_whole_for_the_truth(seed: int, 
     assert psi[:3] == pytest.approx([100.0 if whole.links else 0.0] * 3)
 
 
-def test_the_three_scales_of_the_loss_agree() -> None:
+def test_the_scales_of_the_loss_agree() -> None:
     psi, loss = np.arange(9.0), LearnedLoss(np.full(9, 0.5), 2.0)
     assert loss.predicted(psi) == 20.0
     assert loss.rho(psi) == 80.0
     assert loss.scaled(psi, 50) == 40.0
-    assert loss.node_scaled(psi, 50, 3, 12) == 10.0
 
 
 def test_a_saved_loss_comes_back_exactly() -> None:

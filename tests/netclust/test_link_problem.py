@@ -15,7 +15,7 @@ from netclust.learners import Lsp, Lspa, TreeProblem
 from netclust.learners.forest import ForestProblem, LinkProblem, clusters
 from netclust.losses.edge import delta_f, delta_yj
 from netclust.pairs import ComputedPairs, PairIndex, StoredPairs, all_pairs, pair_count
-from netclust.structures.links import Links, best_links, gold_links, stored_arcs
+from netclust.structures.links import LinkTree, best_links, gold_links, stored_arcs
 from netclust.structures.partition import PairScores, canonical
 from netclust.structures.tree import arc_sum
 
@@ -76,7 +76,7 @@ def test_no_tree_of_stored_pairs_beats_ours_and_only_right_arcs_cost_nothing(edg
         index = some_pairs(rng, n, 0.6)
         x = StoredPairs(n, rng.integers(-2, 3, (len(index.left), 1)).astype(float), index)
         y, problem, one = rng.integers(0, 3, n), LinkProblem(1, edge_loss), np.ones(1)
-        every = [Links(h, index) for h in trees(n, index)]
+        every = [LinkTree(h, index) for h in trees(n, index)]
         score = {h: float(problem.joint_features(x, h)[0]) for h in every}
         assert problem.predict(x, one).sum(x.psi[:, 0]) == max(score.values())
         worst, loss = problem.max_violating(x, y, one, C=2.0)

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from netclust.losses import delta_f, delta_f_original, delta_yj
+from netclust.losses import ArcLoss, delta_f, delta_yj
 from netclust.structures import arc_sum, best_tree, candidate_arcs, clusters, gold_arcs
 
 F2_Y = np.array([1, 2, 2, 3, 2, 1, 2])
@@ -47,6 +47,15 @@ def test_zero_exactly_when_the_tree_induces_y(n):
             assert (yj.total(h) == 0) == right
             assert f.total(h) >= 0
             assert yj.total(h) >= 0
+
+
+def delta_f_original(gold, r=1.0):
+    """Return Delta_F as first published, against a gold tree: 1 for a wrong parent, 1 + r for a missed root arc."""
+    n = len(gold)
+    arcs = candidate_arcs(n).astype(np.float64)
+    arcs[np.arange(n), gold] = 0.0
+    arcs[gold == 0] *= 1.0 + r
+    return ArcLoss(arcs)
 
 
 def count_where_the_adopted_exceeds_the_original(r):

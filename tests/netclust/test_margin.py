@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import twins
 
 from netclust.batch import Batch
 from netclust.kernels import margin as kernels
 from netclust.kernels.score import columns
 from netclust.learners import margin
 from netclust.learners.margin import MarginRule, Start, train_margin
-from netclust.similarity import WeightLayout, distance_weights, pair_features, spread_units
+from netclust.similarity import WeightLayout, distance_weights, spread_units
 
 
 def stream(seed: int = 0, n: int = 400, noise: int = 3) -> tuple[Batch, np.ndarray]:
@@ -155,7 +156,7 @@ def test_distance_weights_score_as_the_distance_up_to_a_constant(sign):
     for _ in range(200):
         a_num, b_num = (rng.random(3).astype(np.float32) for _ in range(2))
         a_code, b_code = (np.array([rng.integers(0, k) for k in (2, 5, 2, 1)], np.uint16) for _ in range(2))
-        phi = pair_features(a_num, a_code, b_num, b_code, layout, sign, far)
+        phi = twins.pair_features(a_num, a_code, b_num, b_code, layout, sign, far)
         want = -weight @ np.minimum(np.abs(a_num - b_num), far)
         for s in range(3):
             same = a_code[s] == b_code[s] and (binary[s] or a_code[s] > 0)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from netclust.errors import InputError
 from netclust.learners.frank_wolfe import FrankWolfe
@@ -22,7 +23,6 @@ from netclust.structures.matching import (
     bipartite,
     chosen_edges,
     complete_graph,
-    duplicate,
     partners_of,
     violating_matching,
 )
@@ -162,6 +162,17 @@ def test_bipartite_graphs_by_assignment_blossoms_linear_program_and_brute_force(
     relaxed = relaxed_matching(graph, scores)
     assert relaxed.value == pytest.approx(most, abs=1e-7)
     assert relaxed.integral()
+
+
+def duplicate(graph: MatchGraph, scores: NDArray[Any]) -> tuple[MatchGraph, NDArray[Any]]:
+    """Return two copies of a graph, every node joined to its copy by an edge of score 0.
+
+    Its best perfect matching is, in each copy, a best matching of the graph, and has twice its score.
+    """
+    own, n = np.arange(graph.nodes), graph.nodes
+    left = np.concatenate([graph.left, graph.left + n, own])
+    right = np.concatenate([graph.right, graph.right + n, own + n])
+    return MatchGraph(2 * n, left, right), np.concatenate([scores, scores, np.zeros(n)])
 
 
 @settings(max_examples=25, deadline=None)

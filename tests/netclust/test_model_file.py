@@ -24,7 +24,8 @@ from netclust.calibration import Calibration
 from netclust.container import FORMAT_VERSION, pack, read_bytes, unpack, write_bytes
 from netclust.errors import InputError, ModelError
 from netclust.linker import Linker, LinkerConfig
-from netclust.model import KIND, MAX_WEIGHT, Model
+from netclust.model import KIND, Model
+from netclust.model_file import MAX_WEIGHT
 from netclust.models.network import train_network
 from netclust.models.params import TrainParams
 from netclust.schema import parse_schema

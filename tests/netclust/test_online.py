@@ -19,7 +19,7 @@ from river import checks, compose, datasets, evaluate, metrics, preprocessing
 from netclust.encoding import Encoding
 from netclust.errors import InputError
 from netclust.online import OnlineClusterer, OnlineDetector, plain
-from netclust.river import LinkClusterer, LinkDetector
+from netclust.river import LinkDetector, OnlineLinkClusterer
 
 pytestmark = pytest.mark.peers
 
@@ -153,7 +153,7 @@ class _Cards:
             yield x | {"Amount": rng.random() * 100}, int(bad)
 
 
-@pytest.mark.parametrize("model", [LinkDetector(), LinkDetector(use_labels=True), LinkClusterer()], ids=str)
+@pytest.mark.parametrize("model", [LinkDetector(), LinkDetector(use_labels=True), OnlineLinkClusterer()], ids=str)
 def test_river_has_nothing_to_complain_about(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets, "CreditCard", datasets.Shuttle)  # which river would fetch; this one it brings along
     checks.check_estimator(model)
@@ -180,7 +180,7 @@ def test_a_pipeline_takes_it() -> None:
     numbers = compose.Select(*data[0][0])
     pipeline = numbers | preprocessing.StandardScaler() | LinkDetector(window=300, use_labels=True)
     assert evaluate.progressive_val_score(data, pipeline, metrics.ROCAUC(), delay=10).get() > 0.8
-    grouped = preprocessing.StandardScaler() | LinkClusterer(grace=20, radius=3.0)
+    grouped = preprocessing.StandardScaler() | OnlineLinkClusterer(grace=20, radius=3.0)
     for x, _ in data[:60]:
         grouped.learn_one(x)
     assert isinstance(grouped.predict_one(data[0][0]), int)
@@ -198,7 +198,7 @@ def test_many_at_once_equal_one_at_a_time() -> None:
     assert scores.index.tolist() == X.index.tolist()
     assert many.predict_many(X).tolist() == [one.predict_one(x) for x in X.to_dict(orient="records")]
     assert set(np.unique(scores > 0.5)) == {False, True}
-    first, second = LinkClusterer(window=150), LinkClusterer(window=150)
+    first, second = OnlineLinkClusterer(window=150), OnlineLinkClusterer(window=150)
     for x in X.to_dict(orient="records"):
         first.learn_one(x)
     second.learn_many(X)

@@ -14,7 +14,7 @@ from needed import need_module
 from netclust.errors import InputError
 from netclust.hashed_pairs import HashedPairs
 from netclust.kernels.pair_classifier import descend_rows, squared_lengths
-from netclust.learners.pair_classifier import PairClassifier, strongest_slots
+from netclust.learners.pair_classifier import SparsePairClassifier, strongest_slots
 from netclust.pairs import same_cluster
 
 
@@ -38,7 +38,7 @@ def test_the_objective_is_that_of_sklearn(loss, C):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         want = model.fit(psi, signs).coef_[0]
-    learner = PairClassifier(C=C, loss=loss, epochs=5000, tolerance=1e-7)
+    learner = SparsePairClassifier(C=C, loss=loss, epochs=5000, tolerance=1e-7)
     fit = learner.fit(data)
     ours, theirs = learner.objective(data, fit.w), learner.objective(data, want)
     assert ours == pytest.approx(theirs, rel=1e-4)
@@ -55,7 +55,7 @@ def test_the_objective_is_what_the_formula_says(loss):
     data, w = examples(), np.random.default_rng(1).normal(size=12)
     psi, signs = in_one_table(data)
     short = np.maximum(0, 1 - signs * (psi @ w)) ** (1 if loss == "hinge" else 2)
-    found = PairClassifier(C=0.7, loss=loss).objective(data, w)
+    found = SparsePairClassifier(C=0.7, loss=loss).objective(data, w)
     assert found == pytest.approx(w @ w / 2 + 0.7 * short.sum(), rel=1e-12)
 
 
@@ -94,17 +94,17 @@ def test_kernel_steps_are_those_of_plain_python(n, seed, shape):
 
 
 def test_every_pass_brings_the_dual_closer():
-    duals = [PairClassifier(C=1.0, epochs=k, tolerance=0).fit(examples()).dual for k in (1, 2, 4, 8, 16)]
+    duals = [SparsePairClassifier(C=1.0, epochs=k, tolerance=0).fit(examples()).dual for k in (1, 2, 4, 8, 16)]
     assert duals == sorted(duals)
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_one_other_ones():
-    fits = [PairClassifier(epochs=2, tolerance=0, seed=seed).fit(examples()).w.tobytes() for seed in (1, 1, 2)]
+    fits = [SparsePairClassifier(epochs=2, tolerance=0, seed=seed).fit(examples()).w.tobytes() for seed in (1, 1, 2)]
     assert fits[0] == fits[1] != fits[2]
 
 
 def test_training_ends_within_the_tolerance():
-    fit = PairClassifier(epochs=500, tolerance=0.05).fit(examples())
+    fit = SparsePairClassifier(epochs=500, tolerance=0.05).fit(examples())
     assert fit.converged
     assert fit.violation <= 0.05
     assert fit.epochs < 500
@@ -113,7 +113,7 @@ def test_training_ends_within_the_tolerance():
 def test_pairs_of_no_slots_do_no_harm():
     x = HashedPairs.of_rows(3, 2, [1, 2], [[], [0], []])
     for loss in ("hinge", "squared_hinge"):
-        fit = PairClassifier(loss=loss, epochs=50).fit([(x, np.array([1, 1, 1]))])
+        fit = SparsePairClassifier(loss=loss, epochs=50).fit([(x, np.array([1, 1, 1]))])
         assert fit.w[0] > 0
         assert fit.w[1] == 0
 
@@ -125,10 +125,10 @@ def test_chosen_slots_keep_what_separates():
         same = same_cluster(y, x.index)
         rows = [[*x.slots[x.at[r] : x.at[r + 1]].tolist(), 48 + int(same[r])] for r in range(len(same))]
         data.append((HashedPairs.of_rows(10, 50, list(range(1, 10)), rows), y))
-    chosen = strongest_slots(PairClassifier(epochs=20).fit(data).w, 2)
+    chosen = strongest_slots(SparsePairClassifier(epochs=20).fit(data).w, 2)
     assert chosen.tolist() == [48, 49]
     fewer = [(x.with_slots(chosen), y) for x, y in data]
-    w = PairClassifier(epochs=20).fit(fewer).w
+    w = SparsePairClassifier(epochs=20).fit(fewer).w
     assert all(((x.scores(w) > 0) == same_cluster(y, x.index)).all() for x, y in fewer)
 
 
@@ -143,14 +143,14 @@ def test_strongest_slots_are_those_of_a_full_sort(weights, count):
 def test_bad_input_is_refused():
     data = examples()
     with pytest.raises(InputError, match="no pairs"):
-        PairClassifier().fit([])
+        SparsePairClassifier().fit([])
     with pytest.raises(InputError, match="example 2 has 5 slots"):
-        PairClassifier().fit([data[0], (HashedPairs.of_rows(2, 5, [1], [[0]]), np.array([0, 1]))])
+        SparsePairClassifier().fit([data[0], (HashedPairs.of_rows(2, 5, [1], [[0]]), np.array([0, 1]))])
     with pytest.raises(InputError, match="labels have shape"):
-        PairClassifier().fit([(data[0][0], np.zeros(3, int))])
+        SparsePairClassifier().fit([(data[0][0], np.zeros(3, int))])
     with pytest.raises(InputError, match="use 'hinge'"):
-        PairClassifier(loss="logistic")
+        SparsePairClassifier(loss="logistic")
     with pytest.raises(InputError, match="above 0"):
-        PairClassifier(C=0.0)
+        SparsePairClassifier(C=0.0)
     with pytest.raises(InputError, match="cannot be kept"):
         strongest_slots(np.ones(3), -1)

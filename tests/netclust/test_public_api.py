@@ -36,7 +36,7 @@ def test_adapters_offer_their_names() -> None:
     import netclust.river
     import netclust.sklearn
 
-    assert netclust.river.__all__ == ["LinkClusterer", "LinkDetector"]
+    assert netclust.river.__all__ == ["LinkDetector", "OnlineLinkClusterer"]
     assert netclust.sklearn.__all__ == ["LinkClassifier", "LinkNovelty"]
     estimators = ["CorrelationClusterer", "KMeansClusterer", "LinkClusterer", "PairwiseClusterer"]
     assert netclust.clustering.__all__ == estimators

@@ -7,7 +7,19 @@ import operator
 
 import numpy as np
 
-from netclust.similarity import WeightLayout, pair_features
+from netclust.similarity import WeightLayout
+
+
+def pair_features(a_num, a_code, b_num, b_code, layout: WeightLayout, sign, far=None):
+    """Return phi(a, b) in full, as the spec writes it; the kernels never build it."""
+    phi = np.zeros(layout.dimension)
+    gap = np.abs(a_num - b_num).astype(np.float64)
+    phi[: layout.features] = 1 + sign * (gap if far is None else np.minimum(gap, far))
+    for s, width in enumerate(layout.widths):
+        for value in range(1, width):
+            bits = int(a_code[s] == value) + int(b_code[s] == value)
+            phi[layout.at[s] + 3 * (value - 1) :][:3] = (bits == 2, bits > 0, bits == 0)
+    return phi
 
 
 def lookups(w, at, values, dtype):

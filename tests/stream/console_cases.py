@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from netclust.batch import Batch
-from netclust.stream.console.forest import Forest, Node
+from netclust.stream.console.forest import LinkForest, Node
 from netclust.verdicts import KNOWN_ATTACK, NORMAL, NOVEL, REFERENCE, ROOT, WINDOW, Verdicts
 
 
@@ -31,13 +31,13 @@ def verdicts_of(parents: Sequence[int], cluster: int = 7, verdict: int = NOVEL) 
     return made
 
 
-def grown(forest: Forest, parents: Sequence[int], first: int = 0, **how: int) -> Forest:
+def grown(forest: LinkForest, parents: Sequence[int], first: int = 0, **how: int) -> LinkForest:
     """The forest after some more records."""
     verdicts = verdicts_of(parents, **how)
     forest.take(first, batch_of(len(parents), first), verdicts, ["normal", "scan"], None, now=0)
     return forest
 
 
-def saved_of(forest: Forest) -> list[Node]:
+def saved_of(forest: LinkForest) -> list[Node]:
     """What of a forest is to be stored."""
     return forest.found(forest.to_save())

@@ -20,7 +20,7 @@ from netclust.stream.daemon.logs import Log
 from netclust.stream.daemon.service import Daemon
 from netclust.stream.sources.base import MemorySource
 from netclust.stream.store import Store
-from netclust.stream.store_words import Rule
+from netclust.stream.store_words import SuppressionRule
 
 CONFIG = """
 [[source]]
@@ -57,7 +57,7 @@ def main() -> None:
             if count == 1:
                 with Store(folder / "netclust.db") as store:
                     store.add_label(store.alerts()[0].id, "normal", by="eve", why="a test")
-                    store.add_suppression(Rule(port=9), reason="a test", by="eve")
+                    store.add_suppression(SuppressionRule(port=9), reason="a test", by="eve")
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir()
         newest = sorted(folder.glob("checkpoint-*"))[-1:]

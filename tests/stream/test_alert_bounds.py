@@ -13,7 +13,7 @@ from alert_rows import Record, rows_of
 from netclust.errors import InputError
 from netclust.stream.alert_book import AlertBook
 from netclust.stream.alert_episode import LONGEST_EXAMPLE, RECORD_IDS, SHOWN, note_examples
-from netclust.stream.alert_groups import Place
+from netclust.stream.alert_groups import AlertPlace
 from netclust.stream.alert_tallies import KEPT, Budget, Tally
 from netclust.stream.daemon.config import AlertConfig, SuppressConfig
 from netclust.stream.suppression import SuppressionSet, suppression_of
@@ -74,7 +74,7 @@ def test_ports_are_counted_by_records() -> None:
 
 
 def test_examples_show_values_that_say_something() -> None:
-    alert = book()._made(rows_of([Record(source="a")]), 0, "novel", Place("single", "source", "a"), [])
+    alert = book()._made(rows_of([Record(source="a")]), 0, "novel", AlertPlace("single", "source", "a"), [])
     note_examples(alert, "0:7", {"a": 1.5, "b": "x", "c": 0.0, "d": "", "e": None, "f": float("nan"), "g": "\0y" * 900})
     shown = alert.examples[-1]
     assert {name: shown[name] for name in ("record", "a", "b")} == {"record": "0:7", "a": 1.5, "b": "x"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from netclust.stream.alert_episode import Episode
-from netclust.stream.alert_groups import FEW, LOUD, MOST, Group, Groups, Place
+from netclust.stream.alert_groups import FEW, LOUD, MOST, AlertPlace, Group, Groups
 from netclust.stream.alert_summary import MANY
 
 
@@ -29,10 +29,10 @@ def busy(singles: int, *, many: bool = True) -> Group:
 
 def test_a_record_opens_an_alert_of_its_source_then_its_destination_then_its_cluster() -> None:
     group = Group("")
-    assert group.place("a", "v", "7") == Place("single", "source", "a", "v")
-    assert group.place("a", "", "7") == Place("single", "source", "a")
-    assert group.place("", "v", "7") == Place("single", "destination", "v")
-    assert group.place("", "", "7") == Place("single", "cluster", "cluster 7")
+    assert group.place("a", "v", "7") == AlertPlace("single", "source", "a", "v")
+    assert group.place("a", "", "7") == AlertPlace("single", "source", "a")
+    assert group.place("", "v", "7") == AlertPlace("single", "destination", "v")
+    assert group.place("", "", "7") == AlertPlace("single", "cluster", "cluster 7")
     assert Group("novel").place("", "", "7").entity == "cluster 7"
     assert Group("smurf").place("", "", "7").entity == "smurf"
 
@@ -73,7 +73,7 @@ def test_without_addresses_records_join_by_what_they_are() -> None:
 
 def test_beyond_a_few_alerts_others_join_a_collective_one() -> None:
     assert busy(FEW - 1, many=False).place("a", "v", "7").role == "single"
-    assert busy(FEW, many=False).place("a", "v", "7") == Place("many", "cluster", MANY)
+    assert busy(FEW, many=False).place("a", "v", "7") == AlertPlace("many", "cluster", MANY)
     group = busy(FEW)
     group.leave(group.by_source["s0"])
     assert group.singles == FEW - 1
@@ -83,11 +83,11 @@ def test_beyond_a_few_alerts_others_join_a_collective_one() -> None:
 @pytest.mark.parametrize("singles", [FEW, MOST - 1, MOST])
 def test_what_is_loud_in_the_collective_alert_gets_its_own_up_to_a_bound(singles: int) -> None:
     for at, addresses, own in (
-        ("sources", ("a", "v"), Place("single", "source", "a", "v")),
-        ("destinations", ("a", "v"), Place("single", "destination", "v")),
-        ("sources", ("a", ""), Place("single", "source", "a")),
-        ("destinations", ("", "v"), Place("single", "destination", "v")),
-        ("clusters", ("", ""), Place("single", "cluster", "cluster 7")),
+        ("sources", ("a", "v"), AlertPlace("single", "source", "a", "v")),
+        ("destinations", ("a", "v"), AlertPlace("single", "destination", "v")),
+        ("sources", ("a", ""), AlertPlace("single", "source", "a")),
+        ("destinations", ("", "v"), AlertPlace("single", "destination", "v")),
+        ("clusters", ("", ""), AlertPlace("single", "cluster", "cluster 7")),
     ):
         group = busy(singles)
         assert group.many is not None
@@ -96,7 +96,7 @@ def test_what_is_loud_in_the_collective_alert_gets_its_own_up_to_a_bound(singles
         counts[key] = LOUD - 1
         assert group.place(*addresses, "7").role == "many"
         counts[key] = LOUD
-        assert group.place(*addresses, "7") == (own if singles < MOST else Place("many", "cluster", MANY))
+        assert group.place(*addresses, "7") == (own if singles < MOST else AlertPlace("many", "cluster", MANY))
 
 
 def test_the_collective_alert_comes_and_goes() -> None:

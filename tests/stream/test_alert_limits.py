@@ -10,7 +10,7 @@ from alert_rows import SECOND, START, Record, rows_of
 from netclust.stream import alert_limits
 from netclust.stream.alert_book import AlertBook
 from netclust.stream.alert_episode import Episode
-from netclust.stream.alert_limits import HOUR, Closed, Limits, count_in
+from netclust.stream.alert_limits import HOUR, AlertLimits, Closed, count_in
 from netclust.stream.alert_telling import AlertReporter
 from netclust.stream.daemon.config import AlertConfig
 
@@ -26,7 +26,7 @@ def episode(entity: str = "a", **changes: Any) -> Episode:
 
 
 def test_the_same_cools_down_until_its_time_and_no_longer() -> None:
-    limits = Limits(COOL, 5)
+    limits = AlertLimits(COOL, 5)
     assert limits.cooling_until(episode(), 0) is None
     limits.remember(episode(), 1000)
     assert limits.cooling_until(episode(), 1000) == 1000 + COOL
@@ -38,13 +38,13 @@ def test_the_same_cools_down_until_its_time_and_no_longer() -> None:
     "other", [{"kind": "known_attack"}, {"label": "smurf"}, {"entity_kind": "destination"}, {"entity": "b"}]
 )
 def test_something_else_does_not_cool_down(other: dict[str, Any]) -> None:
-    limits = Limits(COOL, 5)
+    limits = AlertLimits(COOL, 5)
     limits.remember(episode(), 1000)
     assert limits.cooling_until(episode(**other), 1001) is None
 
 
 def test_a_worse_one_is_not_held_back_and_an_equal_or_lesser_one_is() -> None:
-    limits = Limits(COOL, 5)
+    limits = AlertLimits(COOL, 5)
     limits.remember(episode(severity_score=50), 1000)
     assert limits.cooling_until(episode(severity_score=99), 1001) is None
     assert limits.cooling_until(episode(severity_score=50), 1001) is not None
@@ -52,7 +52,7 @@ def test_a_worse_one_is_not_held_back_and_an_equal_or_lesser_one_is() -> None:
 
 
 def test_the_first_record_of_a_flood_cools_down_with_its_victim() -> None:
-    limits = Limits(COOL, 5)
+    limits = AlertLimits(COOL, 5)
     limits.remember(episode("v", entity_kind="destination"), 1000)
     assert limits.cooling_until(episode("new", victim="v"), 1001) == 1000 + COOL
     assert limits.cooling_until(episode("new", victim="w"), 1001) is None
@@ -61,7 +61,7 @@ def test_the_first_record_of_a_flood_cools_down_with_its_victim() -> None:
 
 
 def test_the_last_one_that_closed_counts_and_old_ones_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    limits = Limits(COOL, 5)
+    limits = AlertLimits(COOL, 5)
     limits.remember(episode("a"), 1000)
     limits.remember(episode("b"), 1010)
     limits.remember(episode("a"), 1020)
@@ -74,7 +74,7 @@ def test_the_last_one_that_closed_counts_and_old_ones_are_forgotten(monkeypatch:
 
 
 def test_an_hour_has_room_for_so_many() -> None:
-    limits = Limits(COOL, 2)
+    limits = AlertLimits(COOL, 2)
     for now in (0, 10):
         assert limits.has_room(now)
         limits.opened(now)
@@ -87,7 +87,7 @@ def test_an_hour_has_room_for_so_many() -> None:
 
 
 def test_a_clock_that_goes_back_takes_all_that_was_with_it() -> None:
-    limits = Limits(COOL, 1)
+    limits = AlertLimits(COOL, 1)
     limits.opened(5000)
     limits.remember(episode(), 5000)
     limits.set_back(1000)
@@ -97,7 +97,7 @@ def test_a_clock_that_goes_back_takes_all_that_was_with_it() -> None:
 
 
 def test_limits_come_back_from_a_checkpoint() -> None:
-    limits, again = Limits(COOL, 2), Limits(COOL, 2)
+    limits, again = AlertLimits(COOL, 2), AlertLimits(COOL, 2)
     limits.remember(episode("a"), 1000)
     limits.opened(1000)
     again.restore(limits.closed, limits.openings)

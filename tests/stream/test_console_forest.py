@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from console_cases import batch_of, grown, saved_of, verdicts_of
 
-from netclust.stream.console.forest import CAPACITY, RATES, Forest, Node
+from netclust.stream.console.forest import CAPACITY, RATES, LinkForest, Node
 from netclust.verdicts import KNOWN_ATTACK, NORMAL
 
 
 def test_links_are_those_of_the_verdicts() -> None:
-    forest = grown(Forest(), [-1, 0, 0, 2])
+    forest = grown(LinkForest(), [-1, 0, 0, 2])
     nodes = forest.nodes()
     assert nodes.tick.tolist() == [0, 1, 2, 3]
     assert nodes.link.tolist() == [-1, 0, 0, 2]
@@ -25,7 +25,7 @@ def test_links_are_those_of_the_verdicts() -> None:
 def test_a_flood_does_not_fill_the_picture_and_stays_connected() -> None:
     """Normal records are sampled; a kept one hangs on its nearest kept ancestor, and the links between are counted."""
     now = 0.0
-    forest = Forest(clock=lambda: now)
+    forest = LinkForest(clock=lambda: now)
     n = 20_000
     for first in range(0, n, 2000):
         grown(forest, [p if p >= 0 else -2 for p in range(first - 1, first + 1999)], first, cluster=0, verdict=NORMAL)
@@ -44,7 +44,7 @@ def test_a_flood_does_not_fill_the_picture_and_stays_connected() -> None:
 
 def test_there_are_never_more_nodes_than_a_page_can_draw() -> None:
     now = 0.0
-    forest = Forest(capacity=100, clock=lambda: now)
+    forest = LinkForest(capacity=100, clock=lambda: now)
     for first in range(0, 5000, 50):
         now += 1000.0
         grown(forest, [-1] * 50, first)
@@ -58,7 +58,7 @@ def test_there_are_never_more_nodes_than_a_page_can_draw() -> None:
 
 
 def test_a_long_path_is_shown_by_its_ends_with_the_links_between_counted() -> None:
-    forest = grown(Forest(), [-1, *range(999)])
+    forest = grown(LinkForest(), [-1, *range(999)])
     path = forest.path(999)
     assert [step.record for step in path] == [
         *(f"0:{k}" for k in range(999, 991, -1)), *(f"0:{k}" for k in (3, 2, 1, 0)), "root",
@@ -69,16 +69,16 @@ def test_a_long_path_is_shown_by_its_ends_with_the_links_between_counted() -> No
 
 
 def test_a_path_that_memory_has_lost_still_tells_its_length_and_its_end() -> None:
-    forest = grown(Forest(bits=6), [-4, *range(199)], cluster=1, verdict=KNOWN_ATTACK)
+    forest = grown(LinkForest(bits=6), [-4, *range(199)], cluster=1, verdict=KNOWN_ATTACK)
     path = forest.path(199)
     assert path[-1].record == "reference 2"
     assert sum(step.hops for step in path) == 200
-    unknown = grown(Forest(bits=6), [50], first=60).path(60)  # after a restart nothing is known of record 50
+    unknown = grown(LinkForest(bits=6), [50], first=60).path(60)  # after a restart nothing is known of record 50
     assert [(step.record, step.hops) for step in unknown] == [("0:60", 0)]
 
 
 def test_a_record_shows_its_values_and_where_it_came_from() -> None:
-    forest = Forest()
+    forest = LinkForest()
     verdicts = verdicts_of([-1])
     forest.take(
         5, batch_of(1, 5), verdicts, ["normal"], None,
@@ -90,7 +90,7 @@ def test_a_record_shows_its_values_and_where_it_came_from() -> None:
 
 
 def test_infinite_scores_do_not_get_out() -> None:
-    forest = Forest()
+    forest = LinkForest()
     verdicts = verdicts_of([-1])
     verdicts.score[:] = np.inf
     forest.take(0, batch_of(1), verdicts, ["normal"], None, now=0)
@@ -100,16 +100,16 @@ def test_infinite_scores_do_not_get_out() -> None:
 
 
 def test_records_without_a_time_get_that_of_their_arrival() -> None:
-    forest, batch = Forest(), batch_of(2)
+    forest, batch = LinkForest(), batch_of(2)
     batch.time[0] = -1
     forest.take(0, batch, verdicts_of([-1, 0]), ["normal"], None, now=99)
     assert forest.nodes().time.tolist() == [99, 10**9]
 
 
 def test_what_was_stored_is_shown_again_after_a_restart() -> None:
-    saved = saved_of(grown(Forest(), [-1, 0, 1]))
+    saved = saved_of(grown(LinkForest(), [-1, 0, 1]))
     assert [node.tick for node in saved] == [0, 1, 2]
-    forest = Forest()
+    forest = LinkForest()
     forest.restore(saved)
     assert forest.nodes().link.tolist() == [-1, 0, 1]
     assert forest.to_save() == [], "it is in the store already"
@@ -121,6 +121,6 @@ def test_what_was_stored_is_shown_again_after_a_restart() -> None:
 
 @pytest.mark.parametrize("capacity", [1, CAPACITY])
 def test_a_batch_larger_than_the_picture(capacity: int) -> None:
-    forest = grown(Forest(capacity=capacity), [-1] * 3000)
+    forest = grown(LinkForest(capacity=capacity), [-1] * 3000)
     assert 0 < len(forest.nodes()) <= capacity
     assert isinstance(forest.node(2999), Node)

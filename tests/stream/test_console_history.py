@@ -9,13 +9,13 @@ import pytest
 from console_cases import grown, saved_of
 from store_cases import SECOND, START, Clock, alert, told
 
-from netclust.stream.console.forest import Forest, Node, Step
+from netclust.stream.console.forest import LinkForest, Node, Step
 from netclust.stream.console.history import History
 from netclust.stream.console.triage import Triage
 from netclust.stream.store import Store
 from netclust.stream.store_pruning import MAX_NODES
 from netclust.stream.store_rows import ClusterRow
-from netclust.stream.store_words import Rule
+from netclust.stream.store_words import SuppressionRule
 
 MINUTE = 60 * SECOND
 
@@ -38,7 +38,7 @@ def node(tick: int, time: int, verdict: str = "novel", **values: float | str) ->
 
 def test_a_record_is_found_as_it_was(store: Store) -> None:
     history = History(store)
-    (first, *_) = saved = saved_of(grown(Forest(), [-1, 0, 1]))
+    (first, *_) = saved = saved_of(grown(LinkForest(), [-1, 0, 1]))
     history.save_nodes(saved)
     history.save_nodes(saved)  # after a crash the same records come again
     assert history.node(first.tick) == first
@@ -161,7 +161,7 @@ def test_what_was_answered_or_muted_does_not_wait(store: Store) -> None:
     assert waiting() == ["a-2", "a-3"]
     store.add_undo(label.label_seq, by="eve")
     assert waiting() == ["a-1", "a-2", "a-3"]
-    rule = store.add_suppression(Rule(source="10.0.0.8"), reason="scanner", by="eve")
+    rule = store.add_suppression(SuppressionRule(source="10.0.0.8"), reason="scanner", by="eve")
     assert waiting() == ["a-1", "a-3"]
     assert {b.id: b.muted_by for b in triage.briefs(store.alerts())} == {"a-1": "", "a-2": rule.id, "a-3": ""}
     store.remove_suppression(rule.id, by="eve")

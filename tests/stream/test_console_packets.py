@@ -24,14 +24,14 @@ from netclust.stream.alert_events import Alert
 from netclust.stream.capture_files import CaptureFile
 from netclust.stream.connections import PROTOCOLS, context_columns, protocol_ids
 from netclust.stream.console import packets
-from netclust.stream.console.packets import SLACK_NS, Connection, Extracted, captures_of, connections_of, extract
+from netclust.stream.console.packets import SLACK_NS, Extracted, PacketConnection, captures_of, connections_of, extract
 from netclust.stream.daemon.config import parse_config
 from netclust.stream.flow_table import FlowTimeouts
 
 SECOND = 10**9
 NOON = 1_700_000_000 * SECOND
 ADDRESSES = {"10.0.0.7": bytes([10, 0, 0, 7]), "192.0.2.1": bytes([192, 0, 2, 1]), "192.0.2.2": bytes([192, 0, 2, 2])}
-CALL = Connection("10.0.0.7", 4000, "192.0.2.1", 80, "tcp", NOON, NOON + 10 * SECOND)
+CALL = PacketConnection("10.0.0.7", 4000, "192.0.2.1", 80, "tcp", NOON, NOON + 10 * SECOND)
 
 
 def alert_with(**facts: Any) -> Alert:
@@ -88,7 +88,7 @@ def examples(capture: Path) -> list[dict[str, float | str | None]]:
     return [dict(zip((*columns, "protocol", "duration_ms"), row, strict=True)) for row in rows]
 
 
-def tshark_filter(one: Connection) -> str:
+def tshark_filter(one: PacketConnection) -> str:
     """One connection in tshark's words."""
     protocol, ends = one.protocol, (one.source, one.destination)
     if protocol == "arp":
@@ -156,7 +156,7 @@ def test_packets_of_other_connections_are_left_out(tmp_path: Path) -> None:
     assert found_in(extract([path], [CALL._replace(protocol="")])) == [*mine, odd[0], odd[3]]
     assert found_in(extract([path], [CALL._replace(protocol="", source_port=0, destination_port=0)])) == [odd[2]]
     assert found_in(extract([path], [])) == found_in(extract([path], [CALL._replace(source="10.0.0.8")])) == []
-    swapped = Connection("192.0.2.1", 80, "10.0.0.7", 4000, "tcp", NOON, CALL.end)
+    swapped = PacketConnection("192.0.2.1", 80, "10.0.0.7", 4000, "tcp", NOON, CALL.end)
     assert found_in(extract([path], [swapped, CALL])) == [*mine, odd[0]]
     with pytest.raises(InputError, match="no addresses"):
         extract([path], [CALL._replace(source="fe80::1%eth0")])
@@ -264,7 +264,7 @@ EXAMPLE: dict[str, float | str | None] = {
 
 
 def test_examples_are_understood() -> None:
-    def one(last_seen: int = NOON + 400 * SECOND, **changed: Any) -> Connection | None:
+    def one(last_seen: int = NOON + 400 * SECOND, **changed: Any) -> PacketConnection | None:
         found = connections_of(alert_with(example=EXAMPLE | changed, last_seen=last_seen))
         return found[0] if found else None
 

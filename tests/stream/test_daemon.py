@@ -162,12 +162,12 @@ def test_an_answer_in_the_store_counts_from_the_next_batch_and_after_a_restart(
 def test_a_rule_in_the_store_hides_without_a_restart_and_says_how_much(
     settings: Callable[..., Path], tmp_path: Path
 ) -> None:
-    from netclust.stream.store_words import Rule
+    from netclust.stream.store_words import SuppressionRule
 
     table = attacks(400)
     source = MemorySource("s0", table.schema, [], ended=False)
     with Running(settings(), [source]) as running, Store(tmp_path / "state" / "netclust.db") as store:
-        row = store.add_suppression(Rule(label="novel"), reason="a test", by="eve")
+        row = store.add_suppression(SuppressionRule(label="novel"), reason="a test", by="eve")
         running.until(lambda: row.id in running.daemon.detector.rules)
         source.put(table)
         running.until(lambda: running.daemon.detector.linker.tick >= 400)

@@ -23,7 +23,7 @@ from netclust.stream.daemon.models import ModelArchive
 from netclust.stream.detector import Decision, Detector, ModelChange, RuleChange
 from netclust.stream.sources.base import Arrival, numbered
 from netclust.stream.store import Store, StoreError
-from netclust.stream.store_words import Rule
+from netclust.stream.store_words import SuppressionRule
 from netclust.stream.telemetry import Telemetry
 
 TODAY = simulate(600, seed=2, day=1, attacks=HELD_BACK).table()
@@ -213,7 +213,7 @@ def test_a_store_that_fails_is_logged_and_read_again_later(desk: Desk, monkeypat
 
 
 def test_a_rule_begins_and_ends_at_noted_records_and_is_asked_for_once(desk: Desk) -> None:
-    row = desk.store.add_suppression(Rule(label="novel"), reason="test", by="eve")
+    row = desk.store.add_suppression(SuppressionRule(label="novel"), reason="test", by="eve")
     (begins,) = desk.poll()
     assert isinstance(begins, RuleChange)
     assert begins.rule is not None
@@ -233,7 +233,7 @@ def test_a_rule_begins_and_ends_at_noted_records_and_is_asked_for_once(desk: Des
 
 
 def test_after_a_crash_a_rule_counts_from_the_record_that_was_noted(desk: Desk) -> None:
-    row = desk.store.add_suppression(Rule(label="novel"), reason="test", by="eve")
+    row = desk.store.add_suppression(SuppressionRule(label="novel"), reason="test", by="eve")
     desk.poll()
     desk.start()
     desk.pass_by(500)
@@ -251,7 +251,7 @@ def test_after_a_crash_a_rule_counts_from_the_record_that_was_noted(desk: Desk) 
 
 
 def test_what_a_rule_of_people_hides_is_counted_once(desk: Desk) -> None:
-    row = desk.store.add_suppression(Rule(label="novel"), reason="test", by="eve")
+    row = desk.store.add_suppression(SuppressionRule(label="novel"), reason="test", by="eve")
     desk.poll()
     desk.pass_by(1)
     counts = desk.detector.book.suppressions.counts

@@ -16,7 +16,7 @@ from netclust.errors import InputError
 from netclust.stream.http_api import make_app
 from netclust.stream.http_server import HttpServer, serve
 from netclust.stream.store import Store
-from netclust.stream.store_words import Rule
+from netclust.stream.store_words import SuppressionRule
 
 AUTHORIZED = {"Authorization": f"Bearer {TOKEN}"}
 READS = ("status", "alerts", "alerts/a-1", "clusters", "labels", "suppressions", "audit")
@@ -84,7 +84,7 @@ def test_what_is_read_is_what_is_stored(client: httpx.Client, control: FakeContr
     one = client.get("/api/v1/alerts/a-1").json()["alert"]
     assert one["explanation"] == alert().explanation
     assert one["example"]["source"] == "10.0.0.7"
-    control.store.add_suppression(Rule(port=22), reason="scanner", by="eve")
+    control.store.add_suppression(SuppressionRule(port=22), reason="scanner", by="eve")
     (rule,) = client.get("/api/v1/suppressions").json()["suppressions"]
     assert (rule["id"], rule["port"], rule["active"]) == ("s-1", 22, True)
     assert client.get("/api/v1/clusters").json() == {"clusters": []}

@@ -19,7 +19,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from netclust.stream.http_guard import API_POLICY, PAGE_POLICY, Guard, RefusedError, json_response
-from netclust.stream.http_limits import WRITE_BURST, Limits
+from netclust.stream.http_limits import WRITE_BURST, RequestLimits
 from netclust.stream.http_server import serve
 
 AUTHORIZED = {"Authorization": f"Bearer {TOKEN}"}
@@ -39,7 +39,7 @@ class Site:
         routes += [Route(ALERTS, self.answer, methods=["GET", "POST", "DELETE"])]
         routes += [Route(path, self.answer) for path in ("/", "/console/{name}", "/favicon.ico")]
         routes += [Route("/api/v1/broken", self.broken), Route("/api/v1/breaks", self.breaks)]
-        limits = Limits(clock=lambda: self.now)
+        limits = RequestLimits(clock=lambda: self.now)
         guard = Middleware(Guard, token=lambda: self.token, loopback=loopback, limits=limits)
         self.app = Starlette(routes=routes, middleware=[guard])
 

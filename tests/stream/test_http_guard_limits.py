@@ -14,7 +14,7 @@ from netclust.stream.http_limits import (
     WRITE_BURST,
     WRITES_PER_SECOND,
     WRONG_BURST,
-    Limits,
+    RequestLimits,
     address_block,
 )
 from netclust.stream.token_bucket import Bucket
@@ -34,11 +34,11 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def limits(clock: Clock) -> Limits:
-    return Limits(clock)
+def limits(clock: Clock) -> RequestLimits:
+    return RequestLimits(clock)
 
 
-def guess(limits: Limits, address: str) -> bool:
+def guess(limits: RequestLimits, address: str) -> bool:
     """Whether a wrong token was compared."""
     if limits.wait_to_try(address):
         return False
@@ -65,7 +65,7 @@ def test_a_bucket_gives_no_more_than_it_holds(burst: int, per_second: float, pau
         assert taken <= burst + now * per_second + 1e-3
 
 
-def test_a_clock_that_stands_or_turns_back_gives_no_more(limits: Limits, clock: Clock) -> None:
+def test_a_clock_that_stands_or_turns_back_gives_no_more(limits: RequestLimits, clock: Clock) -> None:
     assert [guess(limits, "10.0.0.1") for _ in range(WRONG_BURST + 1)] == [True] * WRONG_BURST + [False]
     clock.now -= 500.0
     assert not guess(limits, "10.0.0.1")
@@ -74,14 +74,14 @@ def test_a_clock_that_stands_or_turns_back_gives_no_more(limits: Limits, clock: 
 @given(pauses=st.lists(st.floats(0, 20), min_size=1, max_size=300))
 def test_patient_guessing_is_slowed(pauses: list[float]) -> None:
     clock = Clock()
-    limits, compared = Limits(clock), 0
+    limits, compared = RequestLimits(clock), 0
     for pause in pauses:
         clock.now += pause
         compared += guess(limits, "10.0.0.1")
     assert compared <= WRONG_BURST + (clock.now - 1000.0) / 6 + 1e-3
 
 
-def test_whoever_waits_as_advised_is_let_in(limits: Limits, clock: Clock) -> None:
+def test_whoever_waits_as_advised_is_let_in(limits: RequestLimits, clock: Clock) -> None:
     for _ in range(WRONG_BURST):
         guess(limits, "10.0.0.1")
     for _ in range(50):
@@ -89,7 +89,7 @@ def test_whoever_waits_as_advised_is_let_in(limits: Limits, clock: Clock) -> Non
         assert guess(limits, "10.0.0.1")
 
 
-def test_guessing_from_many_addresses_is_slowed(limits: Limits, clock: Clock) -> None:
+def test_guessing_from_many_addresses_is_slowed(limits: RequestLimits, clock: Clock) -> None:
     addresses = [f"10.0.0.{number}" for number in range(50)]
     for _ in range(2):
         assert all(guess(limits, address) for address in addresses)
@@ -102,7 +102,7 @@ def test_guessing_from_many_addresses_is_slowed(limits: Limits, clock: Clock) ->
     assert all(guess(limits, address) for address in addresses)
 
 
-def test_remembered_addresses_are_bounded(limits: Limits, clock: Clock) -> None:
+def test_remembered_addresses_are_bounded(limits: RequestLimits, clock: Clock) -> None:
     for number in range(3 * ADDRESSES):
         limits.note_wrong(f"10.1.{number >> 8}.{number & 255}")
     assert len(limits._wrong) == ADDRESSES
@@ -113,7 +113,7 @@ def test_remembered_addresses_are_bounded(limits: Limits, clock: Clock) -> None:
     assert len(limits._wrong) == ADDRESSES - 1  # and forgiven
 
 
-def test_an_ipv6_host_gains_nothing_by_another_of_its_addresses(limits: Limits) -> None:
+def test_an_ipv6_host_gains_nothing_by_another_of_its_addresses(limits: RequestLimits) -> None:
     assert [guess(limits, f"2001:db8::{number:x}") for number in range(11)] == [True] * 10 + [False]
     assert guess(limits, "2001:db8:0:1::1")
     assert address_block("fe80::1%eth0") == address_block("fe80::2") == "fe80::/64"
@@ -123,17 +123,17 @@ def test_an_ipv6_host_gains_nothing_by_another_of_its_addresses(limits: Limits) 
 @given(st.text(max_size=100))
 def test_an_address_that_is_none_is_counted(address: str) -> None:
     assert len(address_block(address)) <= 64
-    assert guess(Limits(), address)
+    assert guess(RequestLimits(), address)
 
 
-def test_changes_are_bounded(limits: Limits, clock: Clock) -> None:
+def test_changes_are_bounded(limits: RequestLimits, clock: Clock) -> None:
     assert [limits.wait_to_write() for _ in range(WRITE_BURST + 1)] == [0] * WRITE_BURST + [1]
     clock.now += 1.0
     assert [limits.wait_to_write() for _ in range(21)].count(0) == WRITES_PER_SECOND
 
 
 def test_a_flood_of_requests_is_no_flood_of_lines(
-    limits: Limits, clock: Clock, caplog: pytest.LogCaptureFixture
+    limits: RequestLimits, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, "netclust.http"):
         for _ in range(WRITE_BURST * 2):

@@ -40,7 +40,9 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         control = FakeControl(store)
         control.view.history.save_nodes(saved_of(grown(control.view.forest, [-1, 0, 1])))
         store.add_label("a-1", "normal", by="eve")
-        patch.setattr(http_guard.Limits, "wait_to_write", lambda self: 0)  # it is fuzzed faster than people write
+        patch.setattr(
+            http_guard.RequestLimits, "wait_to_write", lambda self: 0
+        )  # it is fuzzed faster than people write
         server = serve(make_app(control), "127.0.0.1:0")
         yield schemathesis.openapi.from_url(f"{server.url}/api/v1/openapi.json").exclude(path_regex="/events$")
         assert server.stop()

@@ -25,7 +25,7 @@ from needed import need_file, need_filters, need_module, need_program, need_root
 from netclust.errors import InputError
 from netclust.stream import bpf, live
 from netclust.stream.fanout import FanoutFlows
-from netclust.stream.live import LiveCapture, LiveSource, open_live
+from netclust.stream.live import LiveCapture, LivePacketSource, open_live
 from netclust.stream.packets import ETHERNET, NO_VLAN, RAW, PacketBlock
 from netclust.stream.scapy_live import ScapyCapture
 
@@ -52,7 +52,7 @@ def frames_of(block: PacketBlock) -> list[Frame]:
     return found
 
 
-def captured(capture: LiveSource, enough: Callable[[list[Frame]], bool]) -> list[Frame]:
+def captured(capture: LivePacketSource, enough: Callable[[list[Frame]], bool]) -> list[Frame]:
     """What comes until it is enough, or until it is clear that it never will be."""
     frames: list[Frame] = []
     deadline = time.monotonic() + GIVE_UP_SECONDS
@@ -63,7 +63,7 @@ def captured(capture: LiveSource, enough: Callable[[list[Frame]], bool]) -> list
     return frames
 
 
-def until_end(capture: LiveSource, end: bytes = b"END") -> list[Frame]:
+def until_end(capture: LivePacketSource, end: bytes = b"END") -> list[Frame]:
     return captured(capture, lambda frames: any(frame.data.endswith(end) for frame in frames))
 
 
@@ -431,7 +431,7 @@ def test_a_foreign_fanout_group_is_not_joined(link: Link) -> None:
 
 
 @pytest.fixture
-def scapy_capture(link: Link, monkeypatch: pytest.MonkeyPatch) -> Callable[..., LiveSource]:
+def scapy_capture(link: Link, monkeypatch: pytest.MonkeyPatch) -> Callable[..., LivePacketSource]:
     """Opens a capture as on a system without AF_PACKET."""
     need_module("scapy")
     need_filters()
@@ -439,7 +439,7 @@ def scapy_capture(link: Link, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
     return lambda *names, **options: inside(link.b, lambda: open_live(names, **options))
 
 
-def test_scapy_captures_the_same(link: Link, scapy_capture: Callable[..., LiveSource]) -> None:
+def test_scapy_captures_the_same(link: Link, scapy_capture: Callable[..., LivePacketSource]) -> None:
     with scapy_capture("vb", bpf="udp") as capture, opened(link, bpf="udp") as ours:
         assert isinstance(capture, ScapyCapture)
         assert "scapy" in capture.note
@@ -451,14 +451,14 @@ def test_scapy_captures_the_same(link: Link, scapy_capture: Callable[..., LiveSo
         assert len(theirs) == 51
 
 
-def test_scapy_shows_loopback_packets_once(link: Link, scapy_capture: Callable[..., LiveSource]) -> None:
+def test_scapy_shows_loopback_packets_once(link: Link, scapy_capture: Callable[..., LivePacketSource]) -> None:
     with scapy_capture("lo", bpf="udp") as capture, link.udp(link.b) as sock:
         sock.sendto(b"one", ("127.0.0.1", 9999))
         sock.sendto(b"END", ("127.0.0.1", 9999))
         assert [frame.data[42:] for frame in until_end(capture)] == [b"one", b"END"]
 
 
-def test_scapy_is_bounded(link: Link, scapy_capture: Callable[..., LiveSource]) -> None:
+def test_scapy_is_bounded(link: Link, scapy_capture: Callable[..., LivePacketSource]) -> None:
     with scapy_capture("vb", bpf="udp", ring_bytes=1000) as capture:
         assert isinstance(capture, ScapyCapture)
         link.send(40)

@@ -15,7 +15,7 @@ from netclust.stream import store_feedback
 from netclust.stream.alert_events import AttributeNote
 from netclust.stream.store import SEEN_SECONDS, Store
 from netclust.stream.store_rows import finite, redaction
-from netclust.stream.store_words import Rule
+from netclust.stream.store_words import SuppressionRule
 
 
 @pytest.fixture
@@ -39,23 +39,23 @@ def test_active_rules_are_bounded_and_those_that_are_over_do_not_count(
     store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_feedback, "MAX_ACTIVE", 2)
-    store.add_suppression(Rule(label="a"), reason="test", by="eve", until=START + DAY)
-    store.add_suppression(Rule(label="b"), reason="test", by="eve")
+    store.add_suppression(SuppressionRule(label="a"), reason="test", by="eve", until=START + DAY)
+    store.add_suppression(SuppressionRule(label="b"), reason="test", by="eve")
     with pytest.raises(InputError, match="2 suppressions already"):
-        store.add_suppression(Rule(label="c"), reason="test", by="eve")
+        store.add_suppression(SuppressionRule(label="c"), reason="test", by="eve")
     clock.now = START + DAY
-    store.add_suppression(Rule(label="c"), reason="test", by="eve")
+    store.add_suppression(SuppressionRule(label="c"), reason="test", by="eve")
     store.remove_suppression("s-2", by="eve")
-    store.add_suppression(Rule(label="d"), reason="test", by="eve")
+    store.add_suppression(SuppressionRule(label="d"), reason="test", by="eve")
     assert [row.label for row in store.suppressions()] == ["c", "d"]
 
 
 def test_a_rule_is_active_until_its_end_or_its_removal(store: Store) -> None:
-    row = store.add_suppression(Rule(label="a"), reason="test", by="eve", until=START + DAY)
+    row = store.add_suppression(SuppressionRule(label="a"), reason="test", by="eve", until=START + DAY)
     assert [row.active(START + DAY - 1), row.active(START + DAY)] == [True, False]
     removed = store.remove_suppression(row.id, by="eve")
     assert not removed.active(START)
-    forever = store.add_suppression(Rule(label="b"), reason="test", by="eve")
+    forever = store.add_suppression(SuppressionRule(label="b"), reason="test", by="eve")
     assert forever.active(START + 1000 * DAY)
     assert not store.remove_suppression(forever.id, by="eve").active(START)
 
@@ -71,7 +71,7 @@ def test_waiting_labels_are_bounded(store: Store, monkeypatch: pytest.MonkeyPatc
 
 
 def test_decisions_are_on_record_with_who_why_and_what(store: Store, clock: Clock) -> None:
-    store.add_suppression(Rule(label="x", port=22), reason="scanner", by="eve", until=START + DAY)
+    store.add_suppression(SuppressionRule(label="x", port=22), reason="scanner", by="eve", until=START + DAY)
     store.add_hidden("s-1", 7)
     clock.now += SECOND
     store.remove_suppression("s-1", by="ada", why="gone")

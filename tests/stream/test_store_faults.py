@@ -21,7 +21,7 @@ from netclust.stream.sinks.base import Sink, SinkError
 from netclust.stream.sinks.store_sink import StoreSink
 from netclust.stream.store import Store, StoreCorruptError, StoreError, StoreFullError, move_aside
 from netclust.stream.store_schema import APPLICATION, VERSION
-from netclust.stream.store_words import Rule
+from netclust.stream.store_words import SuppressionRule
 
 HERE = Path(__file__).parent
 
@@ -313,8 +313,8 @@ def test_what_is_too_old_is_pruned(tmp_path: Path) -> None:
     clock = Clock()
     with Store(tmp_path / "netclust.db", max_days=90, clock=clock) as store:
         store.save_events([told("a-old", state="closed"), told("a-orphan")])
-        store.add_suppression(Rule(port=1), reason="x", by="eve", until=START + SECOND)
-        store.add_suppression(Rule(port=2), reason="x", by="eve")
+        store.add_suppression(SuppressionRule(port=1), reason="x", by="eve", until=START + SECOND)
+        store.add_suppression(SuppressionRule(port=2), reason="x", by="eve")
         store.add_label("7", "normal", by="eve")
         store.label_result(1, status="applied")
         store.add_label("8", "normal", by="eve")

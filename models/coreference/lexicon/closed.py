@@ -1,6 +1,6 @@
 """Closed classes of English: the words by which noun groups are told from what is around them.
 
->>> "the" in DETERMINERS, "of" in PREPOSITIONS, "could" in AUXILIARIES, "very" in ADVERBS
+>>> "the" in ARTICLES, "of" in PREPOSITIONS, "could" in AUXILIARIES, "very" in ADVERBS
 (True, True, True, True)
 """
 
@@ -10,7 +10,7 @@ from netclust.models.coreference.lexicon.word_sets import word_set
 
 __all__ = [
     "ADVERBS", "ARTICLES", "AUXILIARIES", "CLAUSE_STARTS", "CONJUNCTIONS", "DAYS_AND_MONTHS", "DEMONSTRATIVES",
-    "DETERMINERS", "INTERJECTIONS", "NUMBERS", "NUMBERS_PLURAL", "PREPOSITIONS", "QUANTIFIERS",
+    "INTERJECTIONS", "NUMBERS", "NUMBERS_PLURAL", "PREPOSITIONS", "QUANTIFIERS",
     "QUANTIFIERS_PLURAL", "is_number", "is_punctuation",
 ]  # fmt: skip
 
@@ -30,7 +30,6 @@ QUANTIFIERS = word_set(
 QUANTIFIERS_PLURAL = word_set(
     "all both many several few fewer most various numerous countless divers sundry these those"
 )
-DETERMINERS = ARTICLES | DEMONSTRATIVES | QUANTIFIERS | NUMBERS
 
 PREPOSITIONS = word_set(
     """of in on at by for from to with without within into onto unto upon over under above below beneath beside besides
