@@ -16,8 +16,12 @@ import numpy as np
 from common import best_of, save, timed
 
 from netclust.hashed_pairs import HashedPairs
-from netclust.learners import AntecedentProblem, ForestProblem, LatentSvm, Lsp, Lspa, OneSlack
+from netclust.learners.antecedents import AntecedentProblem
+from netclust.learners.forest import ForestProblem
+from netclust.learners.latent import LatentSvm
+from netclust.learners.one_slack import OneSlack
 from netclust.learners.pair_classifier import SparsePairClassifier, strongest_slots
+from netclust.learners.perceptron import Lsp, Lspa
 
 MENTIONS, CANDIDATES, FEATURES, SLOTS = 290, 75, 60, 1 << 20
 MANY_SLOTS, FEW_DOCUMENTS = 1 << 24, 10

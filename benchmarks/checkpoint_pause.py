@@ -23,7 +23,7 @@ from common import save, timed
 from netclust.datasets.simulate import simulate
 from netclust.kernels import link as kernels
 from netclust.linker import Linker
-from netclust.models.shipped import load_shipped
+from netclust.shipped.loading import load_shipped
 from netclust.snapshot import Frozen
 from netclust.stream.daemon.checkpoint import CheckpointStore, Cut, Written
 from netclust.stream.daemon.config import WindowConfig
@@ -40,7 +40,7 @@ def filled(members: int) -> Linker:
     model = load_shipped("kdd")
     linker = Linker(model, WindowConfig(referent_window=members).linker())
     day = model.encoding.encode(simulate(20_000, seed=3).table(), linker.labels)
-    part = linker._parts[0]
+    part = linker.memory.partitions[0]
     append(linker, day, members)
     classes = int(part.cursor[kernels.HAND])
     part.clusters.ident[classes : classes + CLUSTERS] = classes + np.arange(CLUSTERS)
@@ -51,7 +51,7 @@ def filled(members: int) -> Linker:
 
 def append(linker: Linker, day: Any, count: int) -> None:
     """Records at the end of the window, each in the cluster of the first class; the oldest leave."""
-    part = linker._parts[0]
+    part = linker.memory.partitions[0]
     part.make_room()
     window, begin = part.window, int(part.cursor[kernels.END])
     rows = np.arange(count) % len(day)
@@ -125,7 +125,7 @@ def main() -> None:
         again = Linker.restore(linker.model, loaded.linker, "benchmark", loaded.base)
         body["restore_seconds"] = round(time.perf_counter() - began, 3)
         body["restored_equals"] = again.snapshot() == linker.snapshot()
-    part = linker._parts[0]
+    part = linker.memory.partitions[0]
     append(linker, day, len(part.window.label) - int(part.cursor[kernels.END]))
     body["move_to_front_seconds"] = round(timed(part.make_room), 4)
     body["longest_pause_seconds"] = {"base": round(max(whole), 4), "changes": round(max(changes), 4)}

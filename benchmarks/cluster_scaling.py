@@ -29,7 +29,7 @@ from common import save
 
 from netclust.adaptation import adapt
 from netclust.datasets.capture_simulator import simulate_capture
-from netclust.models.shipped import load_shipped
+from netclust.shipped.loading import load_shipped
 from netclust.stream.bus.base import Outgoing
 from netclust.stream.bus.factory import open_reader, open_writer
 from netclust.stream.bus.record_messages import merged, pack_records
@@ -171,7 +171,7 @@ def large_window(config: Config, sent: list[Outgoing], referents: int = 100_000)
     window = msgspec.structs.replace(config.window, referent_window=referents)
     shard = Shard(Model.load(config.model.path), msgspec.structs.replace(config, window=window), 0, 1)
     shard.step([message.body for message in sent if message.partition == 0])
-    part = shard.detector.linker._parts[0]
+    part = shard.detector.linker.memory.partitions[0]
     size = sum(array.nbytes for array in part.window)
     start = time.perf_counter()
     snapshot = shard.snapshot()

@@ -18,7 +18,7 @@ from scipy import linalg  # noqa: F401 (loaded before the limit on threads, whic
 from threadpoolctl import threadpool_limits
 
 from netclust.datasets.synth_pairs import region_count, synth_pairs
-from netclust.learners import OneSlack
+from netclust.learners.one_slack import OneSlack
 from netclust.models.kmeans import KmeansProblem, KmeansSet, Method
 
 DRAWS = 3

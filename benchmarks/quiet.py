@@ -32,8 +32,8 @@ from netclust.datasets.simulate import HELD_BACK, KNOWN, simulate
 from netclust.model import Model
 from netclust.models.capture_cases import capture_span
 from netclust.models.looks import TEST_SETS, record_test_use
-from netclust.models.shipped import load_shipped, shipped_models
 from netclust.schema import load_schema
+from netclust.shipped.loading import load_shipped, shipped_models
 from netclust.stream.alert_events import Alert, AlertEvent, Event, Notice
 from netclust.stream.capture_files import CaptureFile, list_captures, merge_captures
 from netclust.stream.capture_labels import LabelRules, load_labels

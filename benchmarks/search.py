@@ -27,8 +27,8 @@ from netclust.kernels import link as kernels
 from netclust.linker import Linker, LinkerConfig
 from netclust.model import Model
 from netclust.models.network import with_reference
-from netclust.models.shipped import load_shipped
 from netclust.schema import load_schema
+from netclust.shipped.loading import load_shipped
 
 WINDOWS = (100, 1000, 10_000, 100_000, 1_000_000)
 BLOCK = 500
@@ -130,7 +130,7 @@ def figures(spent, work, members, chosen) -> dict:
 
 def bytes_per_referent(linker: Linker) -> dict[str, float]:
     """Memory of a window by what it is for; untouched pages of the groups are not counted."""
-    part = linker._parts[0]
+    part = linker.memory.partitions[0]
     index = linker.referent_search._windows[0]
     kept = max(linker.config.kept, 1)
     window = sum(a.nbytes for a in part.window)
@@ -200,7 +200,7 @@ def measure(name: str, model: Model, stream: Iterator[Batch], most: int, records
         row["full_scan_same"] = all(
             getattr(wanted, f.name).tobytes() == getattr(found, f.name).tobytes() for f in fields(wanted)
         )
-        if linker.referent_search.window(0, linker._parts[0])[1]:
+        if linker.referent_search.window(0, linker.memory.partitions[0])[1]:
             row["bytes_per_referent"] = bytes_per_referent(linker)
         rows.append(row)
         print(

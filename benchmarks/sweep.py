@@ -46,7 +46,7 @@ def main() -> None:
         linker = Linker(with_reference(model, stream, referents, seed=0), LinkerConfig(referent_window=0))
         n = RECORDS if referents <= 1000 else RECORDS // 10
         batch = records[:n]
-        block, acc = linker._refs.num[:, :referents].copy(), np.zeros(referents, np.float32)
+        block, acc = linker.memory.references.num[:, :referents].copy(), np.zeros(referents, np.float32)
         linker.process(batch)
         bare_sums(batch.num, block, acc)
         ours = best_of(lambda linker=linker, batch=batch: linker.process(batch), 7)

@@ -27,7 +27,7 @@ from netclust.models.network import fit_network
 from netclust.models.params import load_params
 from netclust.models.verdict_smoothing import VerdictSmoother, compare, learn_smoothing
 from netclust.schema import load_schema
-from netclust.stream.capture_reader import open_records
+from netclust.stream.sources.record_files import open_records
 from netclust.table import concat_tables
 
 ALIKE = (

@@ -37,10 +37,10 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def commands_page() -> str:
     """Every command with its options, as the command line itself describes them."""
-    from netclust.cli.app import app
+    from netclust.cli.app import load_commands
 
     lines = ["# Commands", "", "`netclust COMMAND --help` says the same. Exit code 2 is bad input: one line says what."]
-    for name, command in _commands(typer.main.get_command(app), "netclust"):
+    for name, command in _commands(typer.main.get_command(load_commands()), "netclust"):
         lines += ["", f"## `{name}`", "", str(command.help or "").strip(), ""]
         lines += ["| option | default | meaning |", "|---|---|---|"]
         lines += [_row(option) for option in command.params if option.name not in ("help", "version")]

@@ -30,7 +30,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from netclust.learners import OneSlack, SvmFit
+from netclust.learners.cutting_plane import SvmFit
+from netclust.learners.one_slack import OneSlack
 from netclust.models.approximate_published import BASELINE, COLUMNS, DEFAULT, OPEN, RHO, loss, source
 from netclust.models.label_corpora import LabelBlock, LabelCorpus, with_constant
 from netclust.models.multilabel import LabelRows, MultilabelProblem, hamming_rows

@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from netclust.datasets.text_tables import TextTable, seconds_of
 from netclust.errors import InputError
 from netclust.learners.attractive import NetworkFeatures
-from netclust.models.relations import NODES, Template, columns_of, unroll
+from netclust.models.relation_joins import unroll
+from netclust.models.relations import NODES, Template, columns_of
 from netclust.structures.attractive import Labels
 from netclust.text import sanitize
 

@@ -27,6 +27,7 @@ from netclust.datasets.text_tables import TextTable
 from netclust.learners.attractive import AttractiveProblem, NetworkFeatures
 from netclust.models.attractive import AttractiveEncoder, RawNetwork, encode_network, field_notes, fit_encoder
 from netclust.models.relations import Template, columns_of
+from netclust.models.structured_model import know_task
 from netclust.models.structured_task import StructuredTask, SvmSettings
 from netclust.structures.attractive import Labels
 from netclust.text import sanitize
@@ -114,3 +115,4 @@ def node_measures(pairs: Sequence[tuple[Labels, Labels]]) -> dict[str, float]:
 
 
 TASK = AttractiveTask()
+know_task("attractive", lambda: TASK)

@@ -30,6 +30,7 @@ from netclust.errors import InputError
 from netclust.learners.chains import ChainExample, ChainProblem
 from netclust.learners.crf import Likelihood, train_crf
 from netclust.models.attractive import MAX_VALUES, Field, field_notes, fit_field
+from netclust.models.structured_model import know_task
 from netclust.models.structured_task import LearnedTask, StructuredTask, SvmSettings, learn_svm
 from netclust.structures.chain import Labelling
 from netclust.text import sanitize
@@ -218,3 +219,4 @@ class ChainTask(StructuredTask):
 
 
 TASK = ChainTask()
+know_task("chains", lambda: TASK)

@@ -30,9 +30,10 @@ from numpy.typing import NDArray
 from netclust.cluster_profiles import ClusterProfile, profile_clusters
 from netclust.datasets.candidate_pairs import CandidatePairs
 from netclust.errors import InputError
-from netclust.learners import LatentSvm, OneSlack, SvmFit
-from netclust.learners.cutting_plane import OnIteration
+from netclust.learners.cutting_plane import OnIteration, SvmFit
+from netclust.learners.latent import LatentSvm
 from netclust.learners.matching import Allowed, AllowedMatchingProblem
+from netclust.learners.one_slack import OneSlack
 from netclust.linker import Linker, LinkerConfig
 from netclust.model import Model
 from netclust.models.cluster_pairs import candidate_pairs, distances, pairs_at

@@ -29,8 +29,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.learners import FrankWolfe, IterationReport, LatentSvm, Lsp, Lspa, NSlack, OneSlack
+from netclust.learners.cutting_plane import IterationReport
 from netclust.learners.forest import ForestProblem, LinkProblem, clusters
+from netclust.learners.frank_wolfe import FrankWolfe
+from netclust.learners.latent import LatentSvm
+from netclust.learners.n_slack import NSlack
+from netclust.learners.one_slack import OneSlack
+from netclust.learners.perceptron import Lsp, Lspa
 from netclust.losses.edge import delta_f
 from netclust.losses.partition import CLUSTERING_LOSSES, ClusteringLoss
 from netclust.losses.trace import trace_loss

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from netclust.datasets.synthetic_sets import news_like
-from netclust.learners import OneSlack
+from netclust.learners.one_slack import OneSlack
 from netclust.models.clustering import Example
 from netclust.models.correlation import CorrelationProblem, cluster_by, pair_scores
 

@@ -4,7 +4,7 @@ The score of a partition is `w . Psi`, Psi = (1/m^2) * sum of psi over the pairs
 is an outcome, the zero of the score is the threshold. Which search finds the max-violating partition in training
 (`oracle`) and the best one afterwards (`predictor`) varies, and so does the loss.
 
->>> from netclust.learners import OneSlack
+>>> from netclust.learners.one_slack import OneSlack
 >>> from netclust.pairs import ComputedPairs
 >>> colour = np.array([[0.0], [0.1], [0.9], [1.0]])
 >>> sets = [(ComputedPairs(colour), np.array([0, 0, 1, 1])), (ComputedPairs(colour[::-1]), np.array([0, 0, 1, 1]))]

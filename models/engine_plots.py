@@ -24,10 +24,10 @@ from netclust.datasets.simulate import simulate
 from netclust.explanation import ROOT_PART, Explanation, explain, own_score
 from netclust.frames import as_table
 from netclust.linker import Linker, LinkerConfig
+from netclust.model import distance_model
 from netclust.models.network import train_network
 from netclust.models.params import load_params
 from netclust.models.plots import ABOVE, BELOW, COLOURS, FAINT, INK, QUIET, SMALL, picture
-from netclust.online import distance_model
 from netclust.verdicts import ROOT_HANDLE
 
 __all__ = ["plot_explanation", "plot_links", "plot_window", "write_all"]

@@ -9,15 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from netclust.batch import Batch, concat
 from netclust.errors import InputError
-from netclust.linker import Feedback, Linker, LinkerConfig
+from netclust.linker import Linker, LinkerConfig
 from netclust.metrics import (
     FALSE_POSITIVE_RATES,
     DecisionMetrics,
@@ -31,8 +30,6 @@ from netclust.model import Model
 from netclust.models.network import label_column
 from netclust.table import Table
 from netclust.verdicts import Verdicts, concat_verdicts
-
-Protocol = Literal["thesis", "stream"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,27 +80,6 @@ class Evaluation:
             "records": len(self.verdicts),
             "records_per_second": len(self.verdicts) / self.seconds if self.seconds else None,
         }
-
-
-def linker_config(
-    protocol: Protocol,
-    feedback: Feedback,
-    delay: int,
-    referent_window: int,
-    mature_after: float | None = None,
-    *,
-    whole: bool = True,
-) -> LinkerConfig:
-    """The linker's configuration of a protocol; `whole` is of thesis alone.
-
-    >>> linker_config("thesis", "gold", 100, 100).gap
-    100
-    """
-    if protocol == "thesis":
-        config = LinkerConfig.thesis(referent_window=referent_window, delay=delay, feedback=feedback, whole=whole)
-    else:
-        config = LinkerConfig.stream(referent_window=referent_window, delay=delay, feedback=feedback)
-    return msgspec.structs.replace(config, mature_after=mature_after)
 
 
 def evaluate_network(

@@ -32,6 +32,7 @@ from netclust.learners.problem import Problem
 from netclust.models.parsing.encoder import GrammarEncoder, TreeExample, training_examples
 from netclust.models.parsing.likelihood import train_likelihood
 from netclust.models.parsing.problem import GrammarProblem, Parse, Sentence, generative_weights
+from netclust.models.structured_model import know_task
 from netclust.models.structured_task import LearnedTask, StructuredTask, SvmSettings, learn_svm
 from netclust.structures.binarisation import Binarisation, Direction
 from netclust.structures.syntax import Tree
@@ -144,3 +145,4 @@ class GrammarTask(StructuredTask):
 
 
 TASK = GrammarTask()
+know_task("grammar", lambda: TASK)

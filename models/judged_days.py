@@ -37,7 +37,7 @@ from netclust.model import Model
 from netclust.models.network import fit_network
 from netclust.models.params import load_params
 from netclust.schema import load_schema
-from netclust.stream.capture_reader import open_records
+from netclust.stream.capture_reader import open_captures_as_tables
 from netclust.table import Table, concat_tables
 from netclust.verdicts import VERDICTS, VIAS, Verdicts
 
@@ -171,4 +171,4 @@ def _simulated(plan: DayPlan, day: int, attacks: str) -> Table:
             capture, labels, hours=plan.hours, seed=plan.seed, hosts=plan.hosts, scale=plan.scale, day=day,
             attacks=attacks, campaigns_per_hour=plan.campaigns_per_hour,
         )  # fmt: skip
-        return concat_tables(list(open_records(capture, load_schema(plan.schema), labels=labels)))
+        return concat_tables(list(open_captures_as_tables(capture, load_schema(plan.schema), labels=labels)))

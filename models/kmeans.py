@@ -5,7 +5,7 @@ Node features come as `ComputedPairs(X, "product", constant=False)`, explicit pa
 `StackedPairs`.
 
 >>> import numpy as np
->>> from netclust.learners import Lsp
+>>> from netclust.learners.perceptron import Lsp
 >>> from netclust.pairs import ComputedPairs
 >>> X = np.array([[1.0, 0.9], [1.1, -1.0], [-1.0, 1.0], [-0.9, -1.1]])  # the first feature tells, the second misleads
 >>> x, y = KmeansSet(ComputedPairs(X, "product", constant=False), k=2), np.array([0, 0, 1, 1])

@@ -28,7 +28,7 @@ import msgspec
 import numpy as np
 
 from netclust.datasets.synth_pairs import SynthSet, synth_pairs
-from netclust.learners import OneSlack
+from netclust.learners.one_slack import OneSlack
 from netclust.losses.trace import trace_loss
 from netclust.models.kmeans import METHODS, KmeansProblem, KmeansSet, Method, cluster_matrix
 from netclust.models.paired_tests import PairedComparison, compare

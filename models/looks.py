@@ -1,9 +1,9 @@
 """The ledger of runs on a public test set: one JSON line per run, so that every use of the test labels is counted.
 
 A test set is known by the SHA-256 of its unpacked bytes (`RecordReader.sha256`), whatever its file is called; the
-public captures that detection is measured on are one test set. The
-ledger is the file that NETCLUST_LOOKS names (`off` or nothing: none), else `benchmarks/test-looks.jsonl` of the source
-checkout that this package runs from; an installed package has none.
+public captures that detection is measured on are one test set. Commands that evaluate or reproduce append to the
+ledger. It is the file that NETCLUST_LOOKS names (`off` or nothing: none), else `test-looks.jsonl` in the user's state
+folder. Benchmarks of the repository name `benchmarks/test-looks.jsonl`.
 
 >>> import tempfile
 >>> kdd_test = "fa46b0935342616aa83b7c2578db355b6a7aaabbc492248172c7a1e8b7ab8f84"
@@ -27,11 +27,12 @@ from pathlib import Path
 import msgspec
 
 from netclust.errors import InputError
+from netclust.state_folder import user_state_folder
 
 __all__ = ["TEST_SETS", "LedgerEntry", "count_test_uses", "find_ledger", "record_test_use"]
 
 VARIABLE = "NETCLUST_LOOKS"
-LEDGER = Path(__file__).resolve().parent.parent / "benchmarks" / "test-looks.jsonl"
+LEDGER_NAME = "test-looks.jsonl"
 
 _CAPTURES = (
     "3c5fc7467a0205fd083115926416064d6f256af7705131adeb909f94ef66e7fa",  # stopddos_pkt.TCP.synflood.spoofed.pcap
@@ -92,6 +93,8 @@ def record_test_use(what: str, sha256: str, rows: int, draws: int, ledger: Path 
     path = find_ledger() if ledger is None else ledger
     if name is None or path is None:
         return False
+    if ledger is None and VARIABLE not in os.environ:
+        _make_folder(path.parent)
     date = datetime.now(UTC).isoformat(timespec="seconds")
     look = LedgerEntry(date=date, what=what, set=name, rows=rows, draws=draws)
     _append(path, json.dumps(msgspec.to_builtins(look)).encode() + b"\n")
@@ -99,11 +102,16 @@ def record_test_use(what: str, sha256: str, rows: int, draws: int, ledger: Path 
 
 
 def find_ledger() -> Path | None:
-    """Return where uses are recorded, None where they are not."""
+    """Return where uses are recorded, or None: where the user has no folder that can be written to."""
     named = os.environ.get(VARIABLE)
     if named is not None:
         return None if named in ("", "off") else Path(named)
-    return LEDGER if LEDGER.is_file() and os.access(LEDGER, os.W_OK) else None
+    try:
+        ledger = user_state_folder() / LEDGER_NAME
+    except RuntimeError:  # there is no home
+        return None
+    nearest = next(path for path in (ledger, *ledger.parents) if path.exists())
+    return ledger if os.access(nearest, os.W_OK) else None
 
 
 def count_test_uses(ledger: Path) -> tuple[int, int]:
@@ -123,6 +131,16 @@ def _entry(line: bytes, where: str) -> LedgerEntry:
         return msgspec.json.decode(line, type=LedgerEntry)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{where}: not a look ({error})") from None
+
+
+def _make_folder(folder: Path) -> None:
+    """Make the state folder before the first look."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"{folder}: cannot be made: {error.strerror}; {VARIABLE} names another file, or is off"
+        ) from None
 
 
 def _append(path: Path, line: bytes) -> None:

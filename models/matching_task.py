@@ -26,6 +26,7 @@ from netclust.datasets.candidate_pairs import CandidatePairs
 from netclust.errors import InputError
 from netclust.learners.matching import MatchExample, MatchingProblem
 from netclust.losses.matching import delta_matching
+from netclust.models.structured_model import know_task
 from netclust.models.structured_task import StructuredTask, SvmSettings, learn
 from netclust.structures.matching import MatchGraph, Partners, partners_of
 from netclust.text import sanitize
@@ -155,3 +156,4 @@ def graph_of(one: CandidatePairs, *, general: bool) -> MatchGraph:
 
 
 TASK = MatchingTask()
+know_task("matching", lambda: TASK)

@@ -5,7 +5,7 @@ features are means over the rows, its loss the mean share of wrong labels in per
 whole training set as one example makes `OneSlack` the one-slack program over all rows, with one batched search an
 iteration, so that is how they are trained:
 
->>> from netclust.learners import OneSlack
+>>> from netclust.learners.one_slack import OneSlack
 >>> X = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
 >>> Y = np.array([[1, 0], [1, 1], [0, 1]], np.uint8)
 >>> problem = MultilabelProblem(labels=2, features=2)

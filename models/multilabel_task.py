@@ -35,9 +35,9 @@ from numpy.typing import NDArray
 from netclust.datasets.label_sets import LabelSetTable
 from netclust.errors import InputError
 from netclust.label_metrics import measure_labels
-from netclust.learners import SvmFit
-from netclust.learners.cutting_plane import OnIteration
+from netclust.learners.cutting_plane import OnIteration, SvmFit
 from netclust.models.multilabel import LabelRows, MultilabelProblem
+from netclust.models.structured_model import know_task
 from netclust.models.structured_task import LearnedTask, StructuredTask, SvmSettings, learn_svm
 from netclust.optional import require_optional
 from netclust.structures.binary_network import Inference, Labelling
@@ -209,3 +209,4 @@ def _is_sparse(X: Any) -> bool:
 
 
 TASK = LabelTask()
+know_task("multilabel", lambda: TASK)

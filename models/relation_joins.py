@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.models.relations import NODES, Equality, Tables, Template
+from netclust.models.relations import MAX_CLIQUES, NODES, Equality, Tables, Template
 from netclust.pairs import Indices
 from netclust.structures.attractive import Cliques
 from netclust.text import sanitize
 
-__all__ = ["TableData", "matches", "runs"]
+__all__ = ["TableData", "Unrolled", "matches", "runs", "unroll"]
+
+
+@dataclass(frozen=True, eq=False)
+class Unrolled:
+    """The cliques of all templates, in their order; `relation` is the number of a clique's template."""
+
+    cliques: Cliques
+    relation: Indices
+    counts: dict[str, int]
+    """Cliques by template."""
 
 
 class TableData:
@@ -186,3 +197,23 @@ def runs(template: Template, data: TableData) -> Cliques:
     sizes = length[length > 1]
     data.check(template, len(sizes))
     return Cliques(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), order[kept].astype(np.int64))
+
+
+def unroll(
+    templates: Sequence[Template], tables: Tables, *, time: str = "time", largest: int = MAX_CLIQUES
+) -> Unrolled:
+    """The cliques that templates say of tables. Rows stand in the order of the column `time`, if there is one."""
+    if NODES not in tables:
+        raise InputError(f"templates are about a table {NODES!r}, and there is none")
+    data = TableData(tables, time, largest)
+    sizes, members, relation, counts = [], [], [], dict[str, int]()
+    for number, template in enumerate(templates):
+        own = runs(template, data) if template.group else matches(template, data)
+        counts[template.name] = len(own)
+        data.left -= len(own)
+        sizes.append(own.sizes)
+        members.append(own.members)
+        relation.append(np.full(len(own), number, np.int64))
+    none = [np.zeros(0, np.int64)]
+    at = np.concatenate([[0], np.cumsum(np.concatenate(sizes or none))]).astype(np.int64)
+    return Unrolled(Cliques(at, np.concatenate(members or none)), np.concatenate(relation or none), counts)

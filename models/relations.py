@@ -23,6 +23,7 @@ of weights. Templates are a TOML file:
 
 >>> nodes = {"source": ["x", "y", "x", "x"], "time": [0.0, 1.0, 2.0, 3.0]}
 >>> some = [Template(name="same source", where=("a.source = b.source",), nearest=1)]
+>>> from netclust.models.relation_joins import unroll
 >>> unrolled = unroll(some, {"nodes": nodes})
 >>> unrolled.cliques.members.reshape(-1, 2).tolist(), unrolled.counts
 ([[0, 2], [2, 3]], {'same source': 2})
@@ -39,16 +40,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
 from numpy.typing import ArrayLike
 
 from netclust.errors import InputError
-from netclust.pairs import Indices
-from netclust.structures.attractive import Cliques
 from netclust.text import sanitize
 
 __all__ = [
@@ -57,10 +54,8 @@ __all__ = [
     "Equality",
     "Tables",
     "Template",
-    "Unrolled",
     "columns_of",
     "read_templates",
-    "unroll",
 ]
 
 Tables = Mapping[str, Mapping[str, ArrayLike]]
@@ -161,16 +156,6 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     template: tuple[Template, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Unrolled:
-    """The cliques of all templates, in their order; `relation` is the number of a clique's template."""
-
-    cliques: Cliques
-    relation: Indices
-    counts: dict[str, int]
-    """Cliques by template."""
-
-
 def read_templates(text: str, where: str = "templates") -> tuple[Template, ...]:
     """The templates of a TOML file."""
     try:
@@ -193,25 +178,3 @@ def columns_of(templates: Sequence[Template], table: str = NODES) -> list[str]:
             if equal.right is not None and equal.other is not None and one.variables[equal.right] == table:
                 found[equal.other] = None
     return list(found)
-
-
-def unroll(
-    templates: Sequence[Template], tables: Tables, *, time: str = "time", largest: int = MAX_CLIQUES
-) -> Unrolled:
-    """The cliques that templates say of tables. Rows stand in the order of the column `time`, if there is one."""
-    if NODES not in tables:
-        raise InputError(f"templates are about a table {NODES!r}, and there is none")
-    from netclust.models.relation_joins import TableData, matches, runs
-
-    data = TableData(tables, time, largest)
-    sizes, members, relation, counts = [], [], [], dict[str, int]()
-    for number, template in enumerate(templates):
-        own = runs(template, data) if template.group else matches(template, data)
-        counts[template.name] = len(own)
-        data.left -= len(own)
-        sizes.append(own.sizes)
-        members.append(own.members)
-        relation.append(np.full(len(own), number, np.int64))
-    none = [np.zeros(0, np.int64)]
-    at = np.concatenate([[0], np.cumsum(np.concatenate(sizes or none))]).astype(np.int64)
-    return Unrolled(Cliques(at, np.concatenate(members or none)), np.concatenate(relation or none), counts)

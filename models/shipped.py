@@ -1,22 +1,19 @@
-"""The models that come with netclust: loading them by name, and the recipe that they were made by.
+"""The maker of the models that come with netclust: their recipes, and the command that follows them.
 
-`python -m netclust.models.shipped netclust/shipped` makes them anew (`make models`). The same versions of numpy and
-numba give the same fingerprints.
+`python -m netclust.models.shipped netclust/shipped` makes them again (`make models`). The same versions of numpy and
+numba give the same fingerprints. `netclust.shipped.loading` loads them; nothing imports this module at run time.
 
->>> shipped_models()
-('conn', 'flow', 'kdd')
->>> model = load_shipped("flow")
->>> model.encoding.schema.name, model.calibration.false_alarm_rate
-('flow', 0.001)
+>>> RECIPES["kdd"].file, len(RECIPES["flow"].training)
+('nsl-kdd/KDDTrain+.txt.xz', 3)
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib import resources
 from pathlib import Path
 
 import msgspec
@@ -41,7 +38,7 @@ from netclust.stream.capture_labels import load_labels
 from netclust.stream.capture_reader import CaptureReader
 from netclust.table import Table, concat_tables
 
-__all__ = ["RECIPES", "Office", "Recipe", "load_shipped", "make_shipped", "shipped_models", "simulated_days"]
+__all__ = ["RECIPES", "Office", "Recipe", "make_shipped", "simulated_days"]
 
 RATE = 0.001
 REFERENCES = 1500
@@ -89,24 +86,6 @@ RECIPES = {
     "flow": Recipe(schema="flow", preset="capture", training=_TRAINING, calibration=_CALIBRATION),
     "kdd": Recipe(schema="kdd", preset="reference", file="nsl-kdd/KDDTrain+.txt.xz", simulated=40_000),
 }
-
-
-def shipped_models() -> tuple[str, ...]:
-    """The names of the models that come with netclust."""
-    return tuple(sorted(RECIPES))
-
-
-def load_shipped(name: str) -> Model:
-    """A model that comes with netclust, by its name."""
-    if name not in RECIPES:
-        raise InputError(f"no model called {name!r} comes with netclust, there are {', '.join(shipped_models())}")
-    file = resources.files("netclust").joinpath(f"shipped/{name}.safetensors")
-    try:
-        return Model.from_bytes(file.read_bytes(), f"{name} (shipped)")
-    except OSError as error:
-        raise InputError(
-            f"the shipped model {name} cannot be read ({error.strerror}): install netclust again"
-        ) from None
 
 
 def make_shipped(name: str, data: Path | None = None, recipe: Recipe | None = None) -> Model:
@@ -205,18 +184,17 @@ def _days(offices: Sequence[Office]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Make models anew and write them to a folder."""
-    from netclust.cli.output import echo
-
     parser = argparse.ArgumentParser(prog="python -m netclust.models.shipped", description=main.__doc__)
     parser.add_argument("folder", type=Path, help="where the files go: netclust/shipped")
     parser.add_argument("--data", type=Path, default=None, help="the folder of the data sets, for kdd")
-    parser.add_argument("--only", choices=shipped_models(), action="append", help="this one (default: all)")
+    parser.add_argument("--only", choices=sorted(RECIPES), action="append", help="this one (default: all)")
     given = parser.parse_args(arguments)
-    for name in given.only or shipped_models():
+    for name in given.only or sorted(RECIPES):
         model = make_shipped(name, given.data)
         target = given.folder / f"{name}.safetensors"
         model.save(target)
-        echo(f"{target}: {target.stat().st_size:,} bytes, {len(model.reference)} referents, {model.fingerprint[:16]}")
+        size = f"{target.stat().st_size:,} bytes"
+        sys.stdout.write(f"{target}: {size}, {len(model.reference)} referents, {model.fingerprint[:16]}\n")
 
 
 if __name__ == "__main__":

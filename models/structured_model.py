@@ -1,12 +1,12 @@
 """The file of a model of a structured task: its name, settings, encoder and weights. Safetensors like every model file.
 
-Which tasks there are: `TASKS`, by name, each the `TASK` of a module that is loaded when it is needed.
+A task can be loaded from a file once it is known: `know_task` names it. Modules of tasks do so for their own,
+`netclust.structured_models` for all.
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -21,24 +21,26 @@ from netclust.errors import InputError, ModelError
 from netclust.model_file import ModelFile, Provenance, check_known, errors_of_model, read_header, read_weights
 from netclust.models.structured_task import StructuredTask, SvmSettings
 
-__all__ = ["KIND", "TASKS", "StructuredModel", "task_named"]
+__all__ = ["KIND", "NAMES", "StructuredModel", "know_task", "task_named"]
 
 KIND = "netclust.structured"
-TASKS: Mapping[str, str] = {
-    "attractive": "netclust.models.attractive_task",
-    "chains": "netclust.models.chains_task",
-    "grammar": "netclust.models.grammar_task",
-    "matching": "netclust.models.matching_task",
-    "multilabel": "netclust.models.multilabel_task",
-}
+NAMES = ("attractive", "chains", "grammar", "matching", "multilabel")
+
+_KNOWN: dict[str, Callable[[], StructuredTask]] = {}
+
+
+def know_task(name: str, task: Callable[[], StructuredTask]) -> None:
+    """Make a task known by its name; `task` is called when a model of it is loaded."""
+    _KNOWN[name] = task
 
 
 def task_named(name: str) -> StructuredTask:
-    """A task by its name."""
-    if name not in TASKS:
-        raise InputError(f"there is no task {name!r}: one of {', '.join(TASKS)}")
-    task: StructuredTask = importlib.import_module(TASKS[name]).TASK
-    return task
+    """Return a task by its name."""
+    if name not in NAMES:
+        raise InputError(f"there is no task {name!r}: one of {', '.join(NAMES)}")
+    if name not in _KNOWN:
+        raise InputError(f"the task {name} is not loaded: import netclust.structured_models")
+    return _KNOWN[name]()
 
 
 class _Header(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -99,14 +101,14 @@ class StructuredModel(ModelFile):
         """Make a model of a file's content, of a certain task if one is named."""
         arrays, raw = container.unpack(data, KIND, where)
         found = read_header(raw, _Header, where).task
-        if task not in (None, found) and found in TASKS:
+        if task not in (None, found) and found in NAMES:
             raise ModelError(f"{where}: is a model of {found}, not of {task}")
         return cls._from_content(arrays, raw, where)
 
     @classmethod
     def _from_content(cls, arrays: Arrays, raw: dict[str, Any], where: str) -> Self:
         header = read_header(raw, _Header, where)
-        if header.task not in TASKS:
+        if header.task not in NAMES:
             raise ModelError(f"{where}: is a model of {header.task!r}, a task that this netclust does not have")
         with errors_of_model(where):
             known = task_named(header.task)

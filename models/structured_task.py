@@ -53,8 +53,10 @@ import msgspec
 import numpy as np
 
 from netclust.errors import InputError
-from netclust.learners import FrankWolfe, NSlack, OneSlack, SvmFit
-from netclust.learners.cutting_plane import OnIteration
+from netclust.learners.cutting_plane import OnIteration, SvmFit
+from netclust.learners.frank_wolfe import FrankWolfe
+from netclust.learners.n_slack import NSlack
+from netclust.learners.one_slack import OneSlack
 from netclust.learners.problem import Problem, Vector
 from netclust.models.selection import k_folds
 

@@ -44,16 +44,15 @@ if TYPE_CHECKING:
     from netclust.models.params import TrainParams, load_params
     from netclust.models.rank_model import RankModel, train_ranking
     from netclust.models.ranking import RankSettings
-    from netclust.models.shipped import load_shipped
-    from netclust.models.structured_model import StructuredModel
     from netclust.models.text_pairs import TextFeatures, TextPairs
     from netclust.pairs import ComputedPairs, PairFeatures, StackedPairs, StoredPairs
     from netclust.ranking_metrics import measure_rankings
     from netclust.schema import Schema, load_schema, parse_schema
+    from netclust.shipped.loading import load_shipped
     from netclust.stream.alert_events import Alert, AlertEvent
     from netclust.stream.capture_files import CaptureFile
     from netclust.stream.capture_labels import load_labels
-    from netclust.stream.capture_reader import CaptureReader, open_records
+    from netclust.stream.capture_reader import CaptureReader
     from netclust.stream.connections import connection_maker
     from netclust.stream.daemon.config import load_config, parse_config
     from netclust.stream.daemon.service import Daemon
@@ -62,7 +61,9 @@ if TYPE_CHECKING:
     from netclust.stream.live import open_live
     from netclust.stream.sinks.base import MemorySink, Sink
     from netclust.stream.sources.base import Arrival, MemorySource, Source
+    from netclust.stream.sources.record_files import open_records
     from netclust.stream.store import Store
+    from netclust.structured_models import StructuredModel
     from netclust.table import Table
     from netclust.verdicts import VERDICTS, Verdicts
 
@@ -95,16 +96,15 @@ _HOMES = {
     "models.params": ("TrainParams", "load_params"),
     "models.rank_model": ("RankModel", "train_ranking"),
     "models.ranking": ("RankSettings",),
-    "models.shipped": ("load_shipped",),
-    "models.structured_model": ("StructuredModel",),
     "models.text_pairs": ("TextFeatures", "TextPairs"),
     "pairs": ("ComputedPairs", "PairFeatures", "StackedPairs", "StoredPairs"),
     "ranking_metrics": ("measure_rankings",),
     "schema": ("Schema", "load_schema", "parse_schema"),
+    "shipped.loading": ("load_shipped",),
     "stream.alert_events": ("Alert", "AlertEvent"),
     "stream.capture_files": ("CaptureFile",),
     "stream.capture_labels": ("load_labels",),
-    "stream.capture_reader": ("CaptureReader", "open_records"),
+    "stream.capture_reader": ("CaptureReader",),
     "stream.connections": ("connection_maker",),
     "stream.daemon.config": ("load_config", "parse_config"),
     "stream.daemon.service": ("Daemon",),
@@ -112,8 +112,10 @@ _HOMES = {
     "stream.flow_table": ("FlowTable", "FlowTimeouts"),
     "stream.live": ("open_live",),
     "stream.sinks.base": ("MemorySink", "Sink"),
+    "stream.sources.record_files": ("open_records",),
     "stream.sources.base": ("Arrival", "MemorySource", "Source"),
     "stream.store": ("Store",),
+    "structured_models": ("StructuredModel",),
     "table": ("Table",),
     "verdicts": ("VERDICTS", "Verdicts"),
 }

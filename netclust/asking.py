@@ -66,7 +66,7 @@ def allowance(budget: float, records: int, horizon: int) -> float:
 def pair_scores(model: Model, referents: Batch, records: Batch) -> NDArray[np.float32]:
     """The score of every record (a column) with every referent (a row), as the linker has it but for rounding.
 
-    >>> from netclust.models.shipped import load_shipped
+    >>> from netclust.shipped.loading import load_shipped
     >>> model = load_shipped("kdd")
     >>> pair_scores(model, model.reference[:3], model.reference[:5]).shape
     (3, 5)

@@ -92,7 +92,7 @@ def profile_clusters(linker: Linker, *, least: int = 1, kept: ClusteredRows | No
     """
     encoding = linker.model.encoding
     known = len(encoding.labels)
-    groups = [group for part in linker._parts for group in part.groups()]
+    groups = [group for part in linker.memory.partitions for group in part.groups()]
     cluster = np.concatenate([members.cluster[live] for members, live in groups])
     tick = np.concatenate([members.tick[live] for members, live in groups])
     num = np.concatenate([members.num[:, live] for members, live in groups], axis=1)

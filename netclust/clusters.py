@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import msgspec
 import numpy as np
 
@@ -38,21 +40,32 @@ def summaries(tables: list[kernels.Clusters], labels: LabelTable, since: int = 0
     found: dict[int, ClusterSummary] = {}
     for table in tables:
         for slot in np.flatnonzero((table.records > 0) & (table.last_tick >= since)):
-            one = ClusterSummary(
-                id=int(table.ident[slot]),
-                label=labels.name(int(table.label[slot])),
-                records=int(table.records[slot]),
-                anomalous=int(table.anomalous[slot]),
-                alarm=labels.name(int(table.alarm[slot])) if table.anomalous[slot] else "",
-                alarm_tick=int(table.alarm_tick[slot]),
-                first_tick=int(table.first_tick[slot]),
-                last_tick=int(table.last_tick[slot]),
-                first_time=int(table.first_time[slot]),
-                last_time=int(table.last_time[slot]),
-                top_score=float(table.top_score[slot]),
-            )
+            one = _summary(table, int(slot), labels)
             found[one.id] = _joined(found[one.id], one) if one.id in found else one
     return [found[ident] for ident in sorted(found)]
+
+
+def cluster_summary(tables: list[kernels.Clusters], cluster: int, labels: LabelTable) -> ClusterSummary | None:
+    """Return the summary of one cluster, also of a class that no record has joined; None if nothing is kept of it."""
+    parts = [_summary(table, int(slot), labels) for table in tables for slot in np.flatnonzero(table.ident == cluster)]
+    joined = [part for part in parts if part.records] or parts[:1]
+    return reduce(_joined, joined) if joined else None
+
+
+def _summary(table: kernels.Clusters, slot: int, labels: LabelTable) -> ClusterSummary:
+    return ClusterSummary(
+        id=int(table.ident[slot]),
+        label=labels.name(int(table.label[slot])),
+        records=int(table.records[slot]),
+        anomalous=int(table.anomalous[slot]),
+        alarm=labels.name(int(table.alarm[slot])) if table.anomalous[slot] else "",
+        alarm_tick=int(table.alarm_tick[slot]),
+        first_tick=int(table.first_tick[slot]),
+        last_tick=int(table.last_tick[slot]),
+        first_time=int(table.first_time[slot]),
+        last_time=int(table.last_time[slot]),
+        top_score=float(table.top_score[slot]),
+    )
 
 
 def _joined(a: ClusterSummary, b: ClusterSummary) -> ClusterSummary:

@@ -78,7 +78,6 @@ class Encoding:
         ours, theirs = ([(a.name, a.kind) for a in schema.features] for schema in (self.schema, table.schema))
         if ours != theirs:
             raise InputError(f"records of schema {table.schema.name} cannot be encoded for schema {self.schema.name}")
-        columns = [f for f, a in enumerate(self.schema.numeric) if a.name in self.kept]
         code = np.empty((len(table), len(self.vocabularies)), np.uint16)
         for s, vocabulary in enumerate(self.vocabularies):
             codes = {value: c for c, value in enumerate(vocabulary, 1)}
@@ -89,7 +88,7 @@ class Encoding:
         else:
             numbers = _label_numbers(table, labels.take if delivered else lambda name, _: labels.add(name))
         return Batch(
-            num=self.scale(table.num[:, columns]),
+            num=self.scale(table.num[:, self._kept_columns]),
             code=code,
             time=table.time,
             seq=table.seq,
@@ -115,6 +114,31 @@ class Encoding:
             found.setdefault(a.transform, []).append(f)
         return found
 
+    def shown(self, table: Table, row: int) -> ShownRecord:
+        """Return a record of a table as people see it, by itself: the table is not kept for it."""
+        names = (names[code] for names, code in zip(table.symbols, table.sym[row].tolist(), strict=True))
+        return ShownRecord(self, table.num[row, self._kept_columns].copy(), tuple(names))
+
+    def texts(self, table: Table, rows: NDArray[np.int64], s: int) -> NDArray[np.object_]:
+        """Return the values of coded attribute s of some records, "" for one that was not in the training data."""
+        used, inverse = np.unique(table.sym[rows, s], return_inverse=True)
+        known, names = self._known[s], table.symbols[s]
+        values = np.array([name if (name := names[code]) in known else "" for code in used.tolist()], object)
+        return np.asarray(values[inverse.reshape(-1)], object)
+
+    @cached_property
+    def _kept_columns(self) -> list[int]:
+        return [f for f, a in enumerate(self.schema.numeric) if a.name in self.kept]
+
+    @cached_property
+    def _known(self) -> tuple[frozenset[str], ...]:
+        return tuple(map(frozenset, self.vocabularies))
+
+    @cached_property
+    def shown_names(self) -> tuple[str, ...]:
+        """The attributes that are shown of a record: numeric ones that are scored, then coded ones."""
+        return (*(a.name for a in self.numeric), *(a.name for a in self.schema.coded))
+
     def decode(self, num: NDArray[np.float32], code: NDArray[np.uint16]) -> list[float | str | None]:
         """The values of one encoded record: numeric attributes that are scored, then coded ones (None: no value).
 
@@ -131,6 +155,23 @@ class Encoding:
             else:
                 values.append(self.vocabularies[s][code[s] - 1] if code[s] else None)
         return values
+
+
+@dataclass(frozen=True, eq=False)
+class ShownRecord:
+    """The values of one record as they came, for people."""
+
+    encoding: Encoding
+    num: NDArray[np.float64]
+    texts: tuple[str, ...]
+
+    def values(self) -> dict[str, float | str | None]:
+        """Return values by attribute: numbers to 6 digits, and None for what was not in the training data."""
+        shown: list[float | str | None] = [float(f"{value:.6g}") + 0.0 for value in self.num.tolist()]  # no -0
+        for s, (a, text) in enumerate(zip(self.encoding.schema.coded, self.texts, strict=True)):
+            known = text in self.encoding._known[s]
+            shown.append(text if known else "0" if a.kind == "binary" else None)
+        return dict(zip(self.encoding.shown_names, shown, strict=True))
 
 
 def _label_numbers(table: Table, number: Callable[[str, int], int]) -> NDArray[np.int32]:

@@ -18,16 +18,15 @@ from __future__ import annotations
 import operator
 import re
 import warnings
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
-from typing import TYPE_CHECKING, Literal, get_args
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from netclust.batch import Batch
-from netclust.clusters import ClusterSummary, summaries
+from netclust.clusters import ClusterSummary, cluster_summary, summaries
 from netclust.errors import InputError
 from netclust.evidence import Collector, Evidence, Which
 from netclust.feedback import LabelEvent, LabelledMembers, Scope, apply_label, apply_undo
@@ -35,112 +34,17 @@ from netclust.kernels import keep
 from netclust.kernels import link as kernels
 from netclust.kernels.score import LANES
 from netclust.labels import LabelTable
+from netclust.linker_config import Feedback, Keep, LinkerConfig
+from netclust.linker_memory import LinkerMemory
 from netclust.model import Model
 from netclust.searching import ReferentSearch, Search
-from netclust.state import MAX_NUMBER, NANOSECONDS, PartitionState, new_partition, new_references
-from netclust.verdicts import Verdicts
+from netclust.snapshot import Frozen, carry_over, count_on, freeze, goes_on, open_snapshot
+from netclust.state import MAX_NUMBER, NANOSECONDS, PartitionState
+from netclust.verdicts import NO_REFERENT, Verdicts, reference_index
 
-if TYPE_CHECKING:
-    from netclust.snapshot import Frozen
+__all__ = ["Feedback", "Keep", "Linker", "LinkerConfig"]
 
-Feedback = Literal["none", "predicted", "gold"]
-Keep = Literal["reservoir", "medoid", "difficulty"]
 _POLICIES = {"reservoir": keep.RESERVOIR, "medoid": keep.MEDOID, "difficulty": keep.DIFFICULTY}
-
-
-class LinkerConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the linker remembers. Every number of records counts those of the same partition.
-
-    `label_delay` records after its own, a record's true label (`batch.label`) counts; None: such labels are not read.
-    It replaces what was in force, feedback included: the last word said of a record counts.
-    `mature_after` seconds of traffic time without an alarm, a record with a normal verdict becomes trusted normal and
-    may be linked to, at most `mature_share` of the referent window at a time; None: predicted labels count at once.
-    Records mature in order of arrival (one with a time in the future holds up those behind it until it leaves), those
-    without a time never, and none whose cluster is not normal or no longer summarised.
-    At most `max_events` label events are remembered: older ones stay in force and can no longer be undone.
-    At most `representatives` of the records that left the referent window (those that were not withheld) can still be
-    linked to: evenly over the clusters, so that a flood crowds out itself and not what is rare. Of a cluster, `keep`
-    prefers a uniform sample (`reservoir`), those that most records linked to (`medoid`), or the closest verdicts
-    (`difficulty`). A true label that comes after its record left the window does not reach it; feedback does.
-    `shard` (p, P): this linker is partition p of P that run apart, and numbers its novel clusters as such.
-    """
-
-    referent_window: int = 1000
-    gap: int = 0
-    whole: bool = False
-    label_delay: int | None = None
-    mature_after: float | None = None
-    mature_share: float = 0.5
-    partitions: int = 1
-    max_clusters: int = 65_536
-    max_events: int = 1024
-    shard: tuple[int, int] | None = None
-    representatives: int = 0
-    keep: Keep = "reservoir"
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot work."""
-        for name, least in (
-            ("referent_window", 0),
-            ("gap", 0),
-            ("partitions", 1),
-            ("max_clusters", 1),
-            ("max_events", 1),
-        ):
-            if not least <= getattr(self, name) <= 1 << 24:
-                raise InputError(f"{name} must lie between {least} and {1 << 24}, not {getattr(self, name)}")
-        if self.label_delay is not None and not 0 <= self.label_delay <= 1 << 24:
-            raise InputError(f"label_delay must lie between 0 and {1 << 24}, not {self.label_delay}")
-        if not 0 <= self.representatives <= 1 << 16:
-            raise InputError(f"representatives must lie between 0 and {1 << 16}, not {self.representatives}")
-        if self.keep not in get_args(Keep):
-            raise InputError(f"keep is one of {', '.join(get_args(Keep))}, not {self.keep!r}")
-        if self.mature_after is not None and not 0 <= self.mature_after < 1e9:
-            raise InputError("mature_after is a number of seconds, 0 or more")
-        if not 0 <= self.mature_share <= 1:
-            raise InputError("mature_share lies between 0 and 1")
-        if self.shard is not None and not (0 <= self.shard[0] < self.shard[1] <= 1 << 24 and self.partitions == 1):
-            raise InputError(f"shard (p, P) has p below P, and a shard is one partition; not {self.shard}")
-
-    @property
-    def kept(self) -> int:
-        """How many records a partition keeps: the referent window, and the gap before it."""
-        return self.referent_window + self.gap if self.referent_window else 0
-
-    @property
-    def mature_cap(self) -> int:
-        """How many matured records may be referents at a time."""
-        return int(self.mature_share * self.referent_window)
-
-    @classmethod
-    def thesis(
-        cls, *, referent_window: int = 100, delay: int = 100, feedback: Feedback = "gold", whole: bool = True
-    ) -> LinkerConfig:
-        """Protocol `thesis`: gap = label delay = d, no window members before a full window lies beyond the gap.
-
-        Not `whole`: what the window holds before it is full is used.
-        """
-        _check_feedback(feedback)
-        return cls(
-            referent_window=0 if feedback == "none" else referent_window,
-            gap=0 if feedback == "none" else delay,
-            whole=whole,
-            label_delay=delay if feedback == "gold" else None,
-        )
-
-    @classmethod
-    def stream(cls, *, referent_window: int = 1000, delay: int = 100, feedback: Feedback = "predicted") -> LinkerConfig:
-        """Protocol `stream`: no gap; members carry predicted labels until a true one arrives, `delay` records later."""
-        _check_feedback(feedback)
-        return cls(
-            referent_window=0 if feedback == "none" else referent_window,
-            label_delay=delay if feedback == "gold" else None,
-        )
-
-
-def _check_feedback(feedback: str) -> None:
-    if feedback not in get_args(Feedback):
-        raise InputError(f"feedback is one of {', '.join(get_args(Feedback))}, not {feedback!r}")
 
 
 class Linker:
@@ -157,15 +61,7 @@ class Linker:
         self.threads = min(threads, self.config.partitions)
         if self.config.partitions > 1 and model.encoding.schema.with_role("key") is None:
             raise InputError(f"schema {model.encoding.schema.name} has no key attribute, so there is 1 partition")
-        self.labels: LabelTable = model.encoding.label_table()
-        self.tick = 0
-        self.events: list[LabelEvent] = []
-        self._next_event = 0
-        self._refs = new_references(model)
-        self._parts = [
-            new_partition(model, self.config.kept, self.config.max_clusters, self.config.representatives)
-            for _ in range(self.config.partitions)
-        ]
+        self.memory = LinkerMemory.new(model, self.config)
         self.referent_search = ReferentSearch(
             search, model, self.config.kept, len(model.reference), self.config.partitions
         )
@@ -174,6 +70,21 @@ class Linker:
         apart = self.config.partitions if self.threads > 1 else 1
         self._acc = [np.zeros(most + LANES, np.float32) for _ in range(apart)]
         self._matches = [np.zeros(len(model.encoding.widths), np.float32) for _ in range(apart)]
+
+    @property
+    def labels(self) -> LabelTable:
+        """The names of labels: the model's, and those that records brought."""
+        return self.memory.labels
+
+    @property
+    def tick(self) -> int:
+        """The number of records so far, which is the arrival number of the next one."""
+        return self.memory.tick
+
+    @property
+    def events(self) -> list[LabelEvent]:
+        """Labels that were given and can be undone, oldest first."""
+        return self.memory.events
 
     def process(self, batch: Batch) -> Verdicts:
         """Link every record of the batch, in order; a record sees the earlier ones of its own batch."""
@@ -194,7 +105,7 @@ class Linker:
         verdicts = Verdicts.empty(len(batch))
         normal = self.labels.is_normal
         count = np.uint64(self.config.partitions)
-        for p, part in enumerate(self._parts):
+        for p, part in enumerate(self.memory.partitions):
             rows = np.flatnonzero(batch.key % count == p)
             found = Verdicts.empty(len(rows))
             self._run(np.arange(len(rows)), self.tick, self._records(batch[rows]), p, part, normal, found, keep=False)
@@ -211,7 +122,8 @@ class Linker:
         """The batch as kernels see it, refused if it would lead them astray."""
         if len(batch) and int(batch.label.max()) >= len(self.labels):
             raise InputError("the batch has label numbers that the linker does not know: encode it with linker.labels")
-        if batch.num.shape[1] != len(self._refs.num) or batch.code.shape[1] != len(self._refs.code):
+        references = self.memory.references
+        if batch.num.shape[1] != len(references.num) or batch.code.shape[1] != len(references.code):
             raise InputError("the batch was not encoded with this model's encoding")
         if (batch.code >= self.model.layout.width).any():
             raise InputError("the batch has codes that this model's vocabularies do not have")
@@ -237,7 +149,7 @@ class Linker:
             stop = min(max(due - first, start), len(batch))
             self._link(records, batch.key, first, start, stop, verdicts, collector)
             start = stop
-            self.tick = first + stop
+            self.memory.tick = first + stop
             self._apply_due()
             if stop == len(batch):
                 return verdicts
@@ -259,7 +171,7 @@ class Linker:
         normal = self.labels.is_normal
 
         def link(p: int) -> None:
-            part = self._parts[p]
+            part = self.memory.partitions[p]
             index = rows if of is None else rows[of == p]
             at = 0
             while True:
@@ -268,7 +180,9 @@ class Linker:
                 self._run(index[at : at + room], first, records, p, part, normal, verdicts)
                 if collector is not None and representatives is not None:
                     end = int(part.cursor[kernels.END])
-                    collector.gather(index[at : at + room], verdicts, self._refs, part.window, end, representatives)
+                    collector.gather(
+                        index[at : at + room], verdicts, self.memory.references, part.window, end, representatives
+                    )
                 at += room
                 if at >= len(index):
                     break
@@ -277,7 +191,7 @@ class Linker:
             for p in range(count):
                 link(p)
             return
-        self.referent_search.references(self._refs, 0)  # made before they are shared
+        self.referent_search.references(self.memory.references, 0)  # made before they are shared
         with ThreadPoolExecutor(self.threads) as pool:  # kernels let others run meanwhile
             list(pool.map(link, range(count)))
 
@@ -294,12 +208,12 @@ class Linker:
         keep: bool = True,
     ) -> None:
         """Link some records of one partition."""
-        refs_groups, refs_search = self.referent_search.references(self._refs, p)
+        refs_groups, refs_search = self.referent_search.references(self.memory.references, p)
         groups, search = self.referent_search.window(p, part)
         # Without room to search the kernel is a smaller one.
         scratch = self.referent_search.scratch(p) if search or refs_search else None
         kernels.link_records(
-            index, first, records, self.model.scorer, self._refs, refs_groups, part.window, groups,
+            index, first, records, self.model.scorer, self.memory.references, refs_groups, part.window, groups,
             scratch, part.kept, part.clusters, part.cursor, self._settings(p, keep, search, refs_search),
             normal, self._acc[p % len(self._acc)], self._matches[p % len(self._matches)], verdicts.columns(),
         )  # fmt: skip
@@ -357,19 +271,19 @@ class Linker:
             raise InputError(
                 f"verdicts do not change: a label can count from arrival number {self.tick} on, not {when}"
             )
-        event = LabelEvent(event=self._next_event, scope=scope, from_tick=when, source=source, number=number)
+        event = LabelEvent(event=self.memory.next_event, scope=scope, from_tick=when, source=source, number=number)
         # What waits to come into force, or to be undone, cannot be forgotten.
         waiting = [e for e in [*self.events, event] if not e.applied and e.from_tick > self.tick]
         held = {e.event for e in waiting} | {e.number for e in waiting if e.scope == "undo"}
         if len(held) > self.config.max_events:
             raise InputError(f"{self.config.max_events} label events wait already: no more before some come into force")
         event.label = -1 if label is None else self.labels.add(label)
-        self._next_event += 1
+        self.memory.next_event += 1
         self.events.append(event)
         self._apply_due()
         if len(self.events) > self.config.max_events:
             oldest = min((e for e in self.events if e.event not in held), key=lambda e: e.order)
-            self.events = [e for e in self.events if e is not oldest]
+            self.memory.events = [e for e in self.events if e is not oldest]
         return event
 
     def _apply_due(self) -> None:
@@ -377,9 +291,8 @@ class Linker:
         due = [e for e in self.events if not e.applied and e.from_tick <= self.tick]
         if not due:
             return
-        store = LabelledMembers(
-            self._refs, self._parts, self.labels.is_normal, maturing=self.config.mature_after is not None
-        )
+        memory, maturing = self.memory, self.config.mature_after is not None
+        store = LabelledMembers(memory.references, memory.partitions, self.labels.is_normal, maturing=maturing)
         self.referent_search.changed()
         for event in sorted(due, key=lambda e: e.order):
             event.applied = True
@@ -399,21 +312,21 @@ class Linker:
 
         With `since`, an arrival number: those that have grown from then on.
         """
-        return summaries([part.clusters for part in self._parts], self.labels, since)
+        return summaries([part.clusters for part in self.memory.partitions], self.labels, since)
 
     def knows_cluster(self, cluster: int) -> bool:
         """Whether a label on it would reach anything: its summary is kept, or a member can still be linked to."""
         return any(
             bool((part.clusters.ident == cluster).any())
             or any((members.cluster[live] == cluster).any() for members, live in part.groups())
-            for part in self._parts
+            for part in self.memory.partitions
         )
 
     def number_clusters_after(self, cluster: int) -> None:
         """Give clusters that open from now on higher numbers than this one, which was given by somebody else."""
         partitions = self.config.partitions if self.config.shard is None else self.config.shard[1]
         opened = max(cluster - len(self.model.encoding.labels), -1) // partitions + 1
-        for part in self._parts:
+        for part in self.memory.partitions:
             part.cursor[kernels.NEXT_CLUSTER] = max(int(part.cursor[kernels.NEXT_CLUSTER]), opened)
 
     def members(
@@ -422,7 +335,7 @@ class Linker:
         """What can be linked to of a cluster, or of one record, besides references: numbers and codes, a row each."""
         nums, codes = [], []
         source, seq = _record(record_id) if record_id is not None else (0, 0)
-        for win, live in (group for part in self._parts for group in part.groups()):
+        for win, live in (group for part in self.memory.partitions for group in part.groups()):
             match = (win.source[live] == source) & (win.seq[live] == seq) if record_id else win.cluster[live] == cluster
             at = np.flatnonzero(match) + live.start
             nums.append(win.num[:, at].T)
@@ -438,11 +351,30 @@ class Linker:
             "clusters_forgotten_total": kernels.FORGOTTEN,
             "records_unsummed_total": kernels.UNSUMMED,
         }
-        counts = {name: sum(int(part.cursor[slot]) for part in self._parts) for name, slot in slots.items()}
-        counts["referents"] = sum(part.live.stop - part.live.start for part in self._parts)
-        counts["representatives"] = sum(int(part.kept.size[0]) for part in self._parts)
+        counts = {name: sum(int(part.cursor[slot]) for part in self.memory.partitions) for name, slot in slots.items()}
+        counts["referents"] = sum(part.live.stop - part.live.start for part in self.memory.partitions)
+        counts["representatives"] = sum(int(part.kept.size[0]) for part in self.memory.partitions)
         counts["records_total"] = self.tick
         return counts
+
+    def find_referent(self, handle: int) -> tuple[NDArray[np.float32], NDArray[np.uint16]] | None:
+        """Return numbers and codes of the record behind a handle; None for the root and what was forgotten."""
+        if handle in (NO_REFERENT, kernels.ROOT):
+            return None
+        if handle < 0:
+            k = reference_index(handle)
+            return self.model.reference.num[k], self.model.reference.code[k]
+        return next((found for part in self.memory.partitions if (found := part.find(handle)) is not None), None)
+
+    def withhold_references(self, indices: Iterable[int]) -> None:
+        """Link to these references no longer."""
+        for index in indices:
+            self.memory.references.side[index] = kernels.WITHHELD
+            self.referent_search.changed()
+
+    def cluster(self, ident: int) -> ClusterSummary | None:
+        """Return the summary of a cluster, also of a class that no record has joined; None if nothing is kept of it."""
+        return cluster_summary([part.clusters for part in self.memory.partitions], ident, self.labels)
 
     # Snapshot
 
@@ -451,9 +383,7 @@ class Linker:
 
         With `since`, an arrival number at which an earlier one was made under the same model: what has changed since.
         """
-        from netclust.snapshot import freeze
-
-        return freeze(self, since)
+        return freeze(self.memory, self.model, self.config, since)
 
     def snapshot(self) -> bytes:
         """Everything that the next verdict depends on, besides the model."""
@@ -471,9 +401,10 @@ class Linker:
         threads: int = 1,
     ) -> Linker:
         """Go on where a snapshot was taken, bit for bit, with the same model; one of changes needs its `base`."""
-        from netclust.snapshot import thaw
-
-        return thaw(model, snapshot, where, base, search, threads)
+        opened = open_snapshot(model, snapshot, where, base)
+        linker = cls(model, opened.config, search=search, threads=threads)
+        opened.restore(linker.memory, model, where)
+        return linker
 
     def with_model(self, model: Model, config: LinkerConfig | None = None) -> Linker:
         """Return a linker with another model that continues this one's count; do not use this one again.
@@ -481,9 +412,14 @@ class Linker:
         Where both have the same encoding and configuration, and the new reference set begins with the old one,
         everything that is remembered stays. Else referent window, clusters and label events are given up.
         """
-        from netclust.snapshot import with_model
-
-        return with_model(self, model, config or self.config)
+        chosen = config or self.config
+        linker = Linker(model, chosen, search=self.referent_search.search, threads=self.threads)
+        if chosen == self.config and goes_on(self.model, model):
+            carry_over(self.memory, linker.memory, model, len(self.model.reference))
+            linker.referent_search.take_over(self.referent_search)
+        else:
+            count_on(self.memory, linker.memory, len(self.model.encoding.labels))
+        return linker
 
     def adopt(self, model: Model, config: LinkerConfig | None = None) -> Linker:
         """Deprecated: the old name of `with_model`, which the next release will not have."""

@@ -23,12 +23,13 @@ from netclust import container
 from netclust.batch import Batch
 from netclust.calibration import Calibration
 from netclust.container import Arrays
-from netclust.encoding import FAR, MAX_CODES, Encoding
+from netclust.encoding import FAR, MAX_CODES, Encoding, fit_encoding
 from netclust.errors import ModelError
 from netclust.labels import MAX_LABEL_CHARACTERS, MAX_LABELS
 from netclust.model_file import MAX_WEIGHT, ModelFile, Provenance, check_known, errors_of_model, read_header
 from netclust.schema import Schema, check_schema
-from netclust.similarity import RootFeatures, WeightLayout, root_count, root_features
+from netclust.similarity import RootFeatures, WeightLayout, distance_weights, root_count, root_features, spread_units
+from netclust.table import Table
 
 if TYPE_CHECKING:
     from netclust.kernels.score import Scorer
@@ -226,3 +227,14 @@ class Model(ModelFile):
             calibration=header.calibration,
             provenance=header.provenance,
         )
+
+
+def distance_model(table: Table) -> Model:
+    """Return the unlearned rule with every record of a table as a referent, and no root."""
+    encoding = fit_encoding(table)
+    batch = encoding.encode(table)
+    layout = WeightLayout(batch.num.shape[1], encoding.widths, 1)
+    binary = [a.kind == "binary" for a in encoding.schema.coded]
+    mismatch = np.where(layout.width > 1, 1.0, 0.0)
+    w = distance_weights(layout, binary, 1 / spread_units(batch.num), mismatch, 0.0, -1)
+    return Model(encoding, w, w, batch, rooted=False)

@@ -26,17 +26,15 @@ from numpy.typing import NDArray
 
 from netclust.batch import Batch
 from netclust.calibration import Calibration, calibrate
-from netclust.encoding import fit_encoding
 from netclust.errors import InputError
 from netclust.explanation import own_score
 from netclust.frames import as_table, is_missing
 from netclust.linker import Linker, LinkerConfig
-from netclust.model import Model
-from netclust.similarity import WeightLayout, distance_weights, spread_units
+from netclust.model import distance_model
 from netclust.table import Table
 from netclust.verdicts import Verdicts
 
-__all__ = ["OnlineClusterer", "OnlineDetector", "OnlineLinker", "distance_model", "plain"]
+__all__ = ["OnlineClusterer", "OnlineDetector", "OnlineLinker", "plain"]
 
 Row = dict[str, float | str]
 NORMAL = "normal"
@@ -68,17 +66,6 @@ def plain(x: Mapping[Any, Any]) -> Row:
 
 def _number(value: float | str | None, fill: float) -> float:
     return value if isinstance(value, float) else fill
-
-
-def distance_model(table: Table) -> Model:
-    """The unlearned rule with every record of a table as a referent, and no root."""
-    encoding = fit_encoding(table)
-    batch = encoding.encode(table)
-    layout = WeightLayout(batch.num.shape[1], encoding.widths, 1)
-    binary = [a.kind == "binary" for a in encoding.schema.coded]
-    mismatch = np.where(layout.width > 1, 1.0, 0.0)
-    w = distance_weights(layout, binary, 1 / spread_units(batch.num), mismatch, 0.0, -1)
-    return Model(encoding, w, w, batch, rooted=False)
 
 
 class OnlineLinker(ABC):

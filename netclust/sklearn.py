@@ -30,8 +30,7 @@ from netclust.encoding import Encoding
 from netclust.frames import as_table, infer_schema, to_columns
 from netclust.learners.stream import StreamRule, train_stream
 from netclust.linker import Linker, LinkerConfig
-from netclust.model import Model
-from netclust.online import distance_model
+from netclust.model import Model, distance_model
 from netclust.verdicts import Verdicts, reference_index
 
 __all__ = ["LinkClassifier", "LinkNovelty"]

@@ -31,9 +31,9 @@ from netclust.errors import InputError, ModelError
 from netclust.feedback import LabelEvent
 from netclust.kernels import link as kernels
 from netclust.kernels.score import unary_parts
-from netclust.linker import Linker, LinkerConfig
+from netclust.linker_config import LinkerConfig
+from netclust.linker_memory import LinkerMemory
 from netclust.model import Model
-from netclust.searching import Search
 from netclust.state import (
     MAX_NUMBER,
     SnapshotLimits,
@@ -88,35 +88,71 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
             raise ModelError(f"{where}: has a label event that cannot be")
 
 
-def freeze(linker: Linker, since: int | None = None) -> Frozen:
+def freeze(memory: LinkerMemory, model: Model, config: LinkerConfig, since: int | None = None) -> Frozen:
     """Copy the state; see Linker.freeze."""
+    references = memory.references
     arrays: Arrays = {
-        "refs.label": linker._refs.label.copy(),
-        "refs.side": linker._refs.side.copy(),
-        "refs.event": linker._refs.event.copy(),
+        "refs.label": references.label.copy(),
+        "refs.side": references.side.copy(),
+        "refs.event": references.event.copy(),
     }
-    for p, part in enumerate(linker._parts):
+    for p, part in enumerate(memory.partitions):
         arrays |= partition_arrays(part, p, since)
     header = {
-        "config": linker.config,
-        "model": linker.model.fingerprint,
-        "labels": list(linker.labels.names),
-        "tick": linker.tick,
-        "next_event": linker._next_event,
-        "events": msgspec.Raw(msgspec.json.encode(linker.events)),  # they change while others pack this
+        "config": config,
+        "model": model.fingerprint,
+        "labels": list(memory.labels.names),
+        "tick": memory.tick,
+        "next_event": memory.next_event,
+        "events": msgspec.Raw(msgspec.json.encode(memory.events)),  # they change while others pack this
     }
     if since is not None:
         header["since"] = since
-    frozen = Frozen(arrays, header, linker.tick, since)
-    for part in linker._parts:
+    frozen = Frozen(arrays, header, memory.tick, since)
+    for part in memory.partitions:
         part.lent_to.add(frozen)
     return frozen
 
 
-def thaw(
-    model: Model, snapshot: bytes, where: str, base: bytes | None, search: Search = "auto", threads: int = 1
-) -> Linker:
-    """A linker from a snapshot; see Linker.restore."""
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A snapshot that was read, with what its base has, and is not restored yet."""
+
+    arrays: Arrays
+    header: _Header
+
+    @property
+    def config(self) -> LinkerConfig:
+        """The configuration of the linker that it was taken of."""
+        return self.header.config
+
+    def restore(self, memory: LinkerMemory, model: Model, where: str) -> None:
+        """Fill the memory of a linker that has seen no record; ModelError says what does not fit."""
+        header, config, labels = self.header, self.header.config, memory.labels
+        if header.labels[: len(labels)] != labels.names:
+            raise ModelError(f"{where}: its labels are not the model's")
+        for name in header.labels:
+            labels.add(name)
+        limits = SnapshotLimits(
+            tick=header.tick,
+            labels=len(labels),
+            events=header.next_event,
+            references=len(model.reference),
+            kept=config.kept,
+            trusted=config.mature_cap if config.mature_after is not None else 0,
+            widths=model.layout.width,
+        )
+        header.check(limits, where)
+        memory.tick, memory.next_event, memory.events = header.tick, header.next_event, header.events
+        restore_references(memory.references, self.arrays, limits, where)
+        for p, part in enumerate(memory.partitions):
+            restore_partition(part, self.arrays, p, limits, where)
+        if sum(int(part.cursor[kernels.PUSHED]) for part in memory.partitions) != memory.tick:
+            raise ModelError(f"{where}: the partitions do not add up to {memory.tick} records")
+
+
+def open_snapshot(model: Model, snapshot: bytes, where: str, base: bytes | None) -> Opened:
+    """Read a snapshot that was taken with this model; see Linker.restore."""
     arrays, header = _unpack(snapshot, where)
     if header.model != model.fingerprint:
         raise ModelError(f"{where}: was taken with another model")
@@ -124,29 +160,7 @@ def thaw(
         raise ModelError(f"{where}: does not hold {header.config.partitions} partitions")
     if header.since is not None:
         _complete(arrays, header, base, where)
-    linker = Linker(model, header.config, search=search, threads=threads)
-    if header.labels[: len(linker.labels)] != linker.labels.names:
-        raise ModelError(f"{where}: its labels are not the model's")
-    for name in header.labels:
-        linker.labels.add(name)
-    config = header.config
-    limits = SnapshotLimits(
-        tick=header.tick,
-        labels=len(linker.labels),
-        events=header.next_event,
-        references=len(model.reference),
-        kept=config.kept,
-        trusted=config.mature_cap if config.mature_after is not None else 0,
-        widths=model.layout.width,
-    )
-    header.check(limits, where)
-    linker.tick, linker._next_event, linker.events = header.tick, header.next_event, header.events
-    restore_references(linker._refs, arrays, limits, where)
-    for p, part in enumerate(linker._parts):
-        restore_partition(part, arrays, p, limits, where)
-    if sum(int(part.cursor[kernels.PUSHED]) for part in linker._parts) != linker.tick:
-        raise ModelError(f"{where}: the partitions do not add up to {linker.tick} records")
-    return linker
+    return Opened(arrays, header)
 
 
 def _unpack(snapshot: bytes, where: str) -> tuple[Arrays, _Header]:
@@ -168,33 +182,29 @@ def _complete(arrays: Arrays, header: _Header, base: bytes | None, where: str) -
         join_partition(arrays, before, p, where)
 
 
-def with_model(old: Linker, model: Model, config: LinkerConfig) -> Linker:
-    """Return the linker of another model, with what the old one remembers; see Linker.with_model."""
-    linker = Linker(model, config, search=old.referent_search.search, threads=old.threads)
-    linker.tick = old.tick
-    if config != old.config or not _can_continue(old.model, model):
-        counted = sum(int(part.cursor[kernels.PUSHED]) for part in old._parts)
-        linker._parts[0].cursor[kernels.PUSHED] = counted
-        # Cluster ids are never given twice.
-        opened = max(int(part.cursor[kernels.NEXT_CLUSTER]) for part in old._parts) + len(old.model.encoding.labels)
-        for part in linker._parts:
-            part.cursor[kernels.NEXT_CLUSTER] = opened
-        return linker
-    linker.labels = old.labels
-    linker.events, linker._next_event = old.events, old._next_event
-    known = len(old.model.reference)
+def count_on(old: LinkerMemory, new: LinkerMemory, classes: int) -> None:
+    """Count records and clusters from where the old memory stands: ids of clusters are never given twice."""
+    new.tick = old.tick
+    new.partitions[0].cursor[kernels.PUSHED] = sum(int(part.cursor[kernels.PUSHED]) for part in old.partitions)
+    opened = max(int(part.cursor[kernels.NEXT_CLUSTER]) for part in old.partitions) + classes
+    for part in new.partitions:
+        part.cursor[kernels.NEXT_CLUSTER] = opened
+
+
+def carry_over(old: LinkerMemory, new: LinkerMemory, model: Model, references: int) -> None:
+    """Move everything that is remembered to the memory of a new model, whose first references are the old ones."""
+    new.tick, new.labels = old.tick, old.labels
+    new.events, new.next_event = old.events, old.next_event
     for name in ("label", "side", "event"):
-        getattr(linker._refs, name)[:known] = getattr(old._refs, name)
-    linker._parts = old._parts
-    linker.referent_search.take_over(old.referent_search)
-    for part in linker._parts:
+        getattr(new.references, name)[:references] = getattr(old.references, name)
+    new.partitions = old.partitions
+    for part in new.partitions:
         part.window = part.window._replace(unary=unary_parts(part.window.code, model.scorer))  # the old may be lent
         member = part.kept.member
         part.kept = part.kept._replace(member=member._replace(unary=unary_parts(member.code, model.scorer)))
-    return linker
 
 
-def _can_continue(old: Model, new: Model) -> bool:
+def goes_on(old: Model, new: Model) -> bool:
     """Return whether members of the old model's window are members of the new one's."""
     k = len(old.reference)
     first = new.reference[:k]

@@ -14,9 +14,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 from netclust.errors import InputError
 from netclust.schema import Schema, parse_schema
 
-__all__ = ["MISSING", "Table", "concat_tables", "parse_schema"]
+__all__ = ["MISSING", "Table", "TableReader", "concat_tables", "parse_schema"]
 
 MISSING = ""
 """Symbol id 0: an empty or unknown value."""
@@ -117,6 +118,18 @@ class Table:
             key=_hashes(schema, columns, n),
             context=context,
         )
+
+
+class TableReader(Protocol):
+    """A reader of records: text or captures. After the iteration it tells what was skipped, and the checksum."""
+
+    schema: Schema
+    skipped: Counter[str]
+    first_skipped: str
+    sha256: str
+
+    def __iter__(self) -> Iterator[Table]:
+        """The tables, in order."""
 
 
 def _hashes(schema: Schema, columns: Mapping[str, Sequence[Any] | NDArray[Any]], n: int) -> NDArray[np.uint64]:

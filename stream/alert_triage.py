@@ -56,6 +56,12 @@ def in_triage_order(alerts: Sequence[Alert]) -> tuple[list[Alert], list[int]]:
     return [*(kept[i] for i in found.order), *rest], [*groups, *range(len(numbers) + 1, len(numbers) + 1 + len(rest))]
 
 
+def load_search() -> None:
+    """Import the search and its kernels, which only those who ask for this order wait for."""
+    import netclust.structures.partition
+    import netclust.structures.ranking  # noqa: F401
+
+
 class _Shared:
     """What an alert may have in common with another."""
 

@@ -16,12 +16,10 @@ from numpy.typing import NDArray
 
 from netclust.batch import Batch, concat
 from netclust.errors import InputError
-from netclust.kernels import link as kernels
 from netclust.linker import Linker
 from netclust.model import Model
 from netclust.steering import steer
 from netclust.stream.exemplars import Rows
-from netclust.verdicts import NO_REFERENT, reference_index
 
 PINS_AN_ANSWER = 8
 MAX_PINS = 4096
@@ -136,7 +134,7 @@ class Answers:
             return linker
         record = (num[-1], code[-1])
         verdict = linker.score_only(Batch(num=num[-1:], code=code[-1:]))
-        ends = [_referent(linker, int(at[0])) for at in (verdict.normal_at, verdict.other_at)]
+        ends = [linker.find_referent(int(at[0])) for at in (verdict.normal_at, verdict.other_at)]
         normal, other = ends
         if normal is None or other is None:
             return linker
@@ -154,21 +152,5 @@ class Answers:
                 covered += linker.undo(event).covered
             except InputError:
                 continue  # the linker has forgotten it: it stays in force on what is left of it
-        for index in done.pins:
-            linker._refs.side[index] = kernels.WITHHELD
-            linker.referent_search.changed()
+        linker.withhold_references(done.pins)
         return Result(number=answer.number, from_tick=answer.from_tick, covered=covered, pinned=-len(done.pins))
-
-
-def _referent(linker: Linker, handle: int) -> tuple[NDArray[np.float32], NDArray[np.uint16]] | None:
-    """What a handle stands for, as the linker has it now."""
-    if handle == NO_REFERENT or handle == kernels.ROOT:
-        return None
-    if handle < 0:
-        k = reference_index(handle)
-        return linker.model.reference.num[k], linker.model.reference.code[k]
-    for part in linker._parts:
-        found = part.find(handle)
-        if found is not None:
-            return found
-    return None

@@ -33,17 +33,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netclust.datasets.opening import STDIN, UNREADABLE, is_packed, open_bytes, peek_bytes, unreadable
+from netclust.datasets.capture_format import CaptureFormat, is_capture
+from netclust.datasets.opening import STDIN, UNREADABLE, is_packed, open_bytes, unreadable
 from netclust.errors import InputError
 from netclust.stream.capture_merge import merge_captures
-from netclust.stream.capture_walk import CaptureWalk, Format, recognise
+from netclust.stream.capture_walk import CaptureWalk
 from netclust.stream.packets import INDEX, PacketBlock, PacketSource
 
 __all__ = [
     "CaptureFile",
     "CapturePlace",
     "first_bytes_digest",
-    "is_capture",
     "list_captures",
     "merge_captures",
     "open_captures",
@@ -77,21 +77,6 @@ def first_bytes_digest(first: bytes) -> str:
     '2cf24dba5fb0a30e26e83b2ac5b9e29e'
     """
     return hashlib.sha256(first[:FIRST_BYTES]).hexdigest()[:32]
-
-
-def is_capture(path: str | Path) -> bool:
-    """Whether the unpacked bytes begin like a capture; False also for what is not there or cannot be unpacked.
-
-    Standard input (`-`) is looked at without taking anything from it. Of a pipe that is only what has arrived: where
-    it is packed as zip or zst, or its first bytes come one by one, the answer is False.
-
-    >>> is_capture("no such file")
-    False
-    """
-    try:
-        return recognise(peek_bytes(path, _RECOGNISED_BY)) != ""
-    except InputError:
-        return False
 
 
 def list_captures(paths: Iterable[str | Path]) -> list[str | Path]:
@@ -142,7 +127,7 @@ class CaptureFile:
         self.offset_ns = offset_ns
         self.counters: Counter[str] = Counter()
         self.links: set[int] = set()
-        self.format: Format = ""
+        self.format: CaptureFormat = ""
         self.packets = 0
         self.bytes = 0
         self._checksum = checksum

@@ -1,14 +1,4 @@
-"""Records of captures, table by table: files or live traffic, through the flow table, in the order in which they end.
-
-`open_records` is how commands read whatever they are given: a capture, or a file of records.
-
->>> import tempfile
->>> from netclust.datasets.simulate import simulate
->>> with tempfile.TemporaryDirectory() as folder:
-...     simulate(10, seed=1).write(folder + "/today.txt")
-...     type(open_records(folder + "/today.txt", load_schema("kdd"))).__name__
-'RecordReader'
-"""
+"""Records of captures, table by table: files or live traffic through the flow table, in the order in which they end."""
 
 from __future__ import annotations
 
@@ -17,40 +7,28 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.datasets.records import OnError, RecordReader, load_schema
 from netclust.errors import InputError
-from netclust.schema import Schema
-from netclust.stream.capture_files import CaptureFile, is_capture, list_captures, merge_captures
-from netclust.stream.capture_labels import LabelRules, label_table, load_labels
+from netclust.schema import Schema, load_schema
+from netclust.stream.capture_files import CaptureFile, list_captures, merge_captures
 from netclust.stream.connections import SCHEMAS, connection_maker
 from netclust.stream.flow_table import FlowTable, FlowTimeouts
 from netclust.stream.packets import PacketBlock, PacketSource
 from netclust.table import Table
 
-__all__ = ["CaptureReader", "TableReader", "flow_records", "open_records", "tables_of"]
+if TYPE_CHECKING:
+    from netclust.stream.capture_labels import LabelRules
+
+__all__ = ["CaptureReader", "flow_records", "open_captures_as_tables", "tables_of"]
 
 BATCH_ROWS = 8192
 # What is counted but is no loss: the rest of the counters tell of packets that became no part of a record.
 _NO_LOSS = ("decoded", "flows", "ports_reused", "packets_out_of_order", "flows_evicted", "orphan_fragments",
             "wrong_fragments", "clock_set_back", "clock_leaps", "length_beyond_frame", "not_ip")  # fmt: skip
-
-
-class TableReader(Protocol):
-    """Reads records: what RecordReader and CaptureReader have in common."""
-
-    schema: Schema
-    skipped: Counter[str]
-    first_skipped: str
-    sha256: str
-
-    def __iter__(self) -> Iterator[Table]:
-        """The tables, in order."""
-        ...
 
 
 def flow_records(blocks: Iterable[PacketBlock], table: FlowTable) -> Iterator[NDArray[Any]]:
@@ -69,7 +47,11 @@ def tables_of(
     maker = connection_maker(schema, context=context)
     for ended in records:
         table = maker.table(ended)
-        yield (table if rules is None else label_table(table, rules, ended)), ended
+        if rules is not None:
+            from netclust.stream.capture_labels import label_table
+
+            table = label_table(table, rules, ended)
+        yield table, ended
 
 
 @dataclass
@@ -131,27 +113,17 @@ def _in_batches(ended: Iterable[NDArray[Any]]) -> Iterator[NDArray[Any]]:
         yield np.concatenate(held)
 
 
-def open_records(
-    path: str | Path,
-    schema: Schema | None = None,
-    *,
-    on_error: OnError = "stop",
-    labels: str | Path | None = None,
-    context: bool = True,
-) -> TableReader:
-    """A reader for a file of records, or for a capture (a folder of them), whichever it is.
-
-    Where no schema is given, records have KDD's attributes and captures get those of `flow`. Without context, addresses
-    of a capture are not written out.
-    """
-    is_folder = str(path) != "-" and Path(path).is_dir()
-    if not is_folder and not is_capture(path):
-        if labels is not None:
-            raise InputError(f"{path}: labels from a file are for captures, and this is none")
-        return RecordReader(path, schema or load_schema("kdd"), on_error=on_error)
+def open_captures_as_tables(
+    path: str | Path, schema: Schema | None = None, *, labels: str | Path | None = None, context: bool = True
+) -> CaptureReader:
+    """Return a reader for a capture, or for the captures of a folder. The default schema is `flow`."""
     schema = schema or load_schema("flow")
     if schema.name not in SCHEMAS:
         raise InputError(f"{path}: a capture gives records of schema {' or '.join(SCHEMAS)}, not {schema.name}")
     paths = list_captures([path])
-    rules = None if labels is None else load_labels(labels).for_files(paths)
+    rules = None
+    if labels is not None:
+        from netclust.stream.capture_labels import load_labels
+
+        rules = load_labels(labels).for_files(paths)
     return CaptureReader(paths, schema, labels=rules, context=context)

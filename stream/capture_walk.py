@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from netclust.datasets.capture_format import CaptureFormat, recognise
 from netclust.errors import InputError
 from netclust.kernels.capture_blocks import walk_pcapng
 from netclust.kernels.capture_index import (
-    BYTE_ORDER,
     GLOBAL_HEADER_BYTES,
     I_LINK,
     INTERFACE_COLUMNS,
@@ -20,13 +20,9 @@ from netclust.kernels.capture_index import (
     LINK,
     MAX_BLOCK_BYTES,
     MAX_INTERFACES,
-    MICRO,
-    MODIFIED,
-    NANO,
     NEED_BYTES,
     POSITION,
     REASONS,
-    SECTION,
     STATE_SLOTS,
     begin_pcap,
     walk_pcap,
@@ -36,30 +32,13 @@ from netclust.stream.packets import INDEX, PacketBlock
 if TYPE_CHECKING:
     import hashlib
 
-Format = Literal["", "pcap", "pcapng"]
-
 BUFFER_BYTES = 2 << 20
 BLOCK_PACKETS = 16_384
 SECTION_BYTES = 28  # of the smallest section header of pcapng
 _READ = "pcap and pcapng captures are read, also packed by gz, xz, zst or zip"
 
-_PCAP_MAGIC = tuple(m.to_bytes(4, order) for m in (MICRO, NANO, MODIFIED) for order in ("little", "big"))
-_PCAPNG_MAGIC = SECTION.to_bytes(4, "little")
-_ORDERS = tuple(BYTE_ORDER.to_bytes(4, order) for order in ("little", "big"))
-
 if max(NEED_BYTES, MAX_BLOCK_BYTES) > BUFFER_BYTES:  # pragma: no cover (a full buffer must always allow a decision)
     raise AssertionError("the buffer is too small for the kernels")
-
-
-def recognise(first: bytes) -> Format:
-    """What a file is by its first bytes; 12 are enough.
-
-    >>> recognise(bytes.fromhex("d4c3b2a1") + bytes(20)), recognise(b"time,src,dst")
-    ('pcap', '')
-    """
-    if first[:4] in _PCAP_MAGIC:
-        return "pcap"
-    return "pcapng" if first[:4] == _PCAPNG_MAGIC and first[8:12] in _ORDERS else ""
 
 
 class CaptureWalk:
@@ -69,7 +48,7 @@ class CaptureWalk:
         self.name = name
         self.counters = counters
         self.digest = digest
-        self.format: Format = ""
+        self.format: CaptureFormat = ""
         self.links: set[int] = set()
         self.packets = 0
         self.bytes = 0

@@ -20,13 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.container import Arrays, require_array
+from netclust.datasets.running_time import RunningTime
 from netclust.datasets.traffic_counts import TrafficCounts, error_class, key_of
 from netclust.errors import InputError, ModelError
 from netclust.kernels import decode, tcp
 from netclust.kernels.flow_layout import CONTENT_NAMES, END_NAMES, ESTABLISHED
 from netclust.schema import load_schema
 from netclust.stream.conn_attributes import ConnectionSide, conn_numbers, failed_states, rounded
-from netclust.stream.relations import Relations, RunningTime
+from netclust.stream.relations import Relations
 from netclust.stream.services import flow_services, icmp_services, kdd_services
 from netclust.table import MISSING, Table
 

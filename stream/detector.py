@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from netclust.adaptation import clearly_attacks
 from netclust.batch import Batch
 from netclust.container import Arrays
-from netclust.encoding import Encoding
+from netclust.encoding import Encoding, ShownRecord
 from netclust.errors import InputError, ModelError
 from netclust.evidence import Evidence
 from netclust.explanation import Explanation, explain
@@ -81,10 +81,14 @@ class Outcome:
     labels: list[str]  # of the linker, at that time
     rows: NDArray[np.int64]
     arrival: Arrival
-    first_tick: int = 0  # the arrival number of the first of them
-    encoding: Encoding | None = None  # of the batch: another model may take over behind it
+    first_tick: int  # the arrival number of the first of them
+    encoding: Encoding  # of the batch: another model may take over behind it
     events: list[Event] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
+
+    def shown(self, row: int) -> ShownRecord:
+        """Return a record of the batch as it came, for people."""
+        return self.encoding.shown(self.arrival.table, int(self.rows[row]))
 
 
 class Detector:
@@ -213,6 +217,15 @@ class Detector:
         """The stream is over: alerts close. If it was too short to learn the site from, what was held back is told."""
         return [*self.report_held(), *self.book.close_all("stopped")]
 
+    @property
+    def now(self) -> int:
+        """The traffic time."""
+        return self._clock.now
+
+    def drop_held(self) -> None:
+        """Forget what is held back while the site is learned: where a stream does not end, nobody tells it."""
+        self._held.clear()
+
     def report_held(self) -> list[Event]:
         """Report what was held back while the site was learned: nothing more will come."""
         events: list[Event] = []
@@ -229,7 +242,8 @@ class Detector:
     def _nothing(self, arrival: Arrival, events: Sequence[Event]) -> Outcome:
         batch = self.model.encoding.encode(arrival.table[:0], self.linker.labels)
         nobody, names = np.zeros(0, np.int64), self.linker.labels.names
-        return Outcome(batch, Verdicts.empty(0), names, nobody, arrival, self.linker.tick, events=list(events))
+        tick, encoding = self.linker.tick, self.model.encoding
+        return Outcome(batch, Verdicts.empty(0), names, nobody, arrival, tick, encoding, events=list(events))
 
     def _link(self, batch: Batch, rows: NDArray[np.int64], arrival: Arrival) -> Outcome:
         first = self.linker.tick
@@ -285,16 +299,13 @@ class Detector:
         """The alarming records as the book of alerts wants them; what is costly is made when it is asked for."""
         batch, verdicts, linker = outcome.batch, outcome.verdicts, self.linker
         context = outcome.arrival.context_of(outcome.rows[alarming])
-        encoding = linker.model.encoding
-        names = [a.name for a in encoding.numeric] + [a.name for a in encoding.schema.coded]
+        encoding = outcome.encoding
 
         def why(i: int) -> Explanation:
             return explain(linker, batch, verdicts, evidence, int(alarming[i]))
 
         def example(i: int) -> dict[str, float | str | None]:
-            row = int(alarming[i])
-            values = encoding.decode(batch.num[row], batch.code[row])
-            shown: dict[str, float | str | None] = dict(zip(names, values, strict=True))
+            shown = outcome.shown(int(alarming[i])).values()
             return {**{name: str(column[i]) for name, column in context.items()}, **shown}
 
         symbols = {a.name: s for s, a in enumerate(encoding.schema.coded)}
@@ -304,8 +315,7 @@ class Detector:
                 if name in context:
                     return context[name]
                 if name in symbols:
-                    values = np.array(["", *encoding.vocabularies[symbols[name]]], object)
-                    return np.asarray(values[batch.code[alarming, symbols[name]]], object)
+                    return encoding.texts(outcome.arrival.table, outcome.rows[alarming], symbols[name])
             return None
 
         def symbolic(i: int) -> Mapping[str, str]:

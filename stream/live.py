@@ -33,21 +33,22 @@ from netclust.errors import InputError
 from netclust.kernels import ring as layout
 from netclust.kernels.seam import read_only
 from netclust.stream import bpf as filters
-from netclust.stream.packets import ETHERNET, INDEX, MAX_PACKET_BYTES, RAW, PacketBlock, PacketSource
-
-
-class InterfaceAwayError(InputError):
-    """An interface is not there, or down: it may come later."""
-
-
-RING_BYTES = 64 << 20
-"""Of each interface: a second of traffic at 500 Mbit/s."""
+from netclust.stream.packets import (
+    ETHERNET,
+    HEARTBEAT,
+    INDEX,
+    LAG,
+    MAX_PACKET_BYTES,
+    RAW,
+    RING_BYTES,
+    InterfaceAwayError,
+    PacketBlock,
+    PacketSource,
+)
 
 NEW_GROUP = -1
 """A fanout group that the Linux kernel chooses an id for: 0 is an id like others."""
 
-HEARTBEAT = 0.5
-"""Seconds after which an empty block is given where nothing arrives."""
 
 LOOK_SECONDS = 1.0
 """How often a patient capture looks whether a missing interface is there again."""
@@ -55,8 +56,6 @@ LOOK_SECONDS = 1.0
 DRAIN = 300_000_000
 """Nanoseconds that a stopped capture waits for the block that the Linux kernel is filling: three times its timeout."""
 
-LAG = 1_000_000_000
-"""Nanoseconds by which the traffic time stays behind the clock: the Linux kernel holds a packet back for less."""
 
 COUNTERS = (
     "kernel_packets",

@@ -18,6 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from netclust.errors import InputError
+
 ETHERNET, NULL, RAW, LOOP, LINUX_SLL, IPV4, IPV6, LINUX_SLL2, PPPOE = 1, 0, 101, 108, 113, 228, 229, 276, 51
 """Link types that are decoded (https://www.tcpdump.org/linktypes.html); 12 and 14 also mean RAW."""
 
@@ -37,6 +39,18 @@ INDEX = np.dtype(
     ],
     align=True,
 )
+
+
+RING_BYTES = 64 << 20
+"""Of each live interface: a second of traffic at 500 Mbit/s."""
+HEARTBEAT = 0.5
+"""Seconds after which an empty block is given where nothing arrives."""
+LAG = 1_000_000_000
+"""Nanoseconds by which the traffic time stays behind the clock: the Linux kernel holds a packet back for less."""
+
+
+class InterfaceAwayError(InputError):
+    """An interface is not there, or down: it may come later."""
 
 
 @dataclass(frozen=True, eq=False)

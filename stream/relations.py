@@ -23,13 +23,12 @@ from netclust.datasets.traffic_counts import SlidingCounts, key_of, share
 from netclust.errors import ModelError
 from netclust.kernels import traffic
 
-__all__ = ["Relations", "RunningTime"]
+__all__ = ["Relations"]
 
 FAN_OUT_NS = 60 * 10**9
 _FAN_OUT_RECORDS = 1 << 17
 _REPEAT_SLOTS = 1 << 17
 _REPEAT_ALPHA = 0.2
-_STEPPED_BACK_NS = 3600 * 10**9
 
 Columns = dict[str, NDArray[Any]]
 
@@ -116,26 +115,3 @@ class Relations:
         for array, values in zip(self._repeats, (key, last, moments), strict=True):
             array[:] = 0
             array[at] = values
-
-
-class RunningTime:
-    """Times that do not go back, for windows over logs, which are nearly in order; after a step of an hour, anew.
-
-    >>> RunningTime().advance(np.array([5, 7, 6, 9])).tolist()
-    [5, 7, 7, 9]
-    """
-
-    def __init__(self) -> None:
-        self.latest = -1
-
-    def advance(self, time: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The latest time so far, a record."""
-        if len(time) == 0:
-            return time
-        out = np.maximum.accumulate(np.maximum(time, np.where(np.arange(len(time)) == 0, self.latest, time)))
-        at = 0
-        while (back := np.flatnonzero(out[at:] - time[at:] > _STEPPED_BACK_NS)).size:
-            at += int(back[0])
-            out[at:] = np.maximum.accumulate(time[at:])
-        self.latest = int(out[-1])
-        return out

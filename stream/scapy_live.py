@@ -19,8 +19,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netclust.errors import InputError, MissingExtraError
-from netclust.stream.live import HEARTBEAT, LAG, RING_BYTES, InterfaceAwayError
-from netclust.stream.packets import ETHERNET, INDEX, LINUX_SLL, MAX_PACKET_BYTES, NO_VLAN, NULL, RAW, PacketBlock
+from netclust.stream.packets import (
+    ETHERNET,
+    HEARTBEAT,
+    INDEX,
+    LAG,
+    LINUX_SLL,
+    MAX_PACKET_BYTES,
+    NO_VLAN,
+    NULL,
+    RAW,
+    RING_BYTES,
+    InterfaceAwayError,
+    PacketBlock,
+)
 
 _LINKS = {"Ether": ETHERNET, "Dot3": ETHERNET, "IP": RAW, "IPv6": RAW, "Loopback": NULL, "CookedLinux": LINUX_SLL}
 _BLOCK_PACKETS = 4096

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from netclust.errors import InputError
 from netclust.stream import store_audit as audit
+from netclust.stream.daemon.config import SuppressConfig
 from netclust.stream.store_rows import LabelRow, LabelStatus, SuppressionRow
 from netclust.stream.store_words import (
     MAX_TEXT,
@@ -23,9 +24,7 @@ from netclust.stream.store_words import (
     parse_label,
     parse_target,
 )
-
-if TYPE_CHECKING:
-    from netclust.stream.suppression import Suppression
+from netclust.stream.suppression import Suppression, suppression_of
 
 MAX_PENDING = 100_000
 """Labels that no daemon took up yet: more are refused."""
@@ -206,9 +205,6 @@ def add_suppression(db: sqlite3.Connection, rule: Suppression, until: int, who: 
 
 def checked_rule(rule: SuppressionRule, reason: str) -> Suppression:
     """The rule as it is kept; refused where it matches everything, or nothing."""
-    from netclust.stream.daemon.config import SuppressConfig  # brings the engine: only who changes rules waits for it
-    from netclust.stream.suppression import suppression_of
-
     for name in ("label", "attribute"):
         check_text(getattr(rule, name), f"the {name}", MAX_TEXT)
     config = SuppressConfig(reason=reason, **msgspec.structs.asdict(rule))

@@ -6,6 +6,7 @@ alert. Where names are too much as well, give the store a `redaction`: of an exa
 addresses, ports, times, VLAN and uid.
 
 >>> from netclust.stream.alert_events import Alert
+from netclust.stream.daemon.config import SuppressConfig
 >>> seen = {"service": "http", "source": "10.0.0.7", "name": "secret.example", "duration": 1.5}
 >>> alert = Alert(id="a-1", kind="novel", label="novel", entity="10.0.0.7", entity_kind="source", example=seen)
 >>> redaction(["service", "duration"])(alert).example
@@ -17,15 +18,13 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
 from netclust.stream.alert_events import Alert
+from netclust.stream.daemon.config import SuppressConfig
 from netclust.stream.store_words import iso
-
-if TYPE_CHECKING:
-    from netclust.stream.daemon.config import SuppressConfig
 
 __all__ = ["AuditRow", "ClusterRow", "LabelRow", "LabelStatus", "Redaction", "SuppressionRow", "redaction"]
 
@@ -110,8 +109,6 @@ class SuppressionRow(msgspec.Struct, frozen=True, kw_only=True):
 
     def config(self) -> SuppressConfig:
         """As a rule of the configuration."""
-        from netclust.stream.daemon.config import SuppressConfig  # brings the engine: only who needs it waits for it
-
         fields = {name: getattr(self, name) for name in SuppressConfig.__struct_fields__ if name != "until"}
         return SuppressConfig(**fields, until=iso(self.until))
 

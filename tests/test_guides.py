@@ -14,7 +14,7 @@ import typer
 from guide_steps import Step, run_step, steps
 from installed_wheel import ROOT, Installed
 
-from netclust.cli.app import app
+from netclust.cli.app import load_commands
 
 OFFICE = "netclust simulate capture -o demo/today.pcap --start 2024-01-02T09:00:00Z --hours 0.5 --seed 2 --attacks all"
 PAST = "netclust simulate records -o past.txt --records 3000 --seed 1"
@@ -157,7 +157,7 @@ def shown_commands() -> list[tuple[str, list[str]]]:
 def test_every_command_and_option_that_a_page_names_exists() -> None:
     wrong = []
     for page, words in shown_commands():
-        command = typer.main.get_command(app)
+        command = typer.main.get_command(load_commands())
         while words and words[0] in getattr(command, "commands", {}):
             command, words = command.commands[words[0]], words[1:]  # type: ignore[attr-defined]
         known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)} | {

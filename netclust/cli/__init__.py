@@ -37,12 +37,12 @@ def _run(args: list[str]) -> int:
     """Parse and run; the exit code."""
     import typer
 
-    from netclust.cli.app import app
+    from netclust.cli.app import load_commands
     from netclust.kernels import announcing
 
     announcing.on_terminal()
     usage_problem: Any = typer.BadParameter.__mro__[2]  # ClickException, of whichever click this typer brings
-    command: Any = typer.main.get_command(app)
+    command: Any = typer.main.get_command(load_commands(args[0] if args else None))
     command._main_shell_completion({}, "netclust")  # answers the shell and exits, if it is the shell that asks
     try:
         with command.make_context("netclust", list(args)) as context:

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from netclust.cli.app import JsonOption, SeedOption, reproduce
+from netclust.cli.groups import reproduce
+from netclust.cli.options import JsonOption, SeedOption
 
 
 @reproduce.command("approximate-inference")

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from netclust.cli.app import JsonOption, app
+from netclust.cli.groups import app
+from netclust.cli.options import JsonOption
 
 shards = typer.Typer(help="Run the detector on many workers, from a bus to a bus.", no_args_is_help=True)
 app.add_typer(shards, name="shards")

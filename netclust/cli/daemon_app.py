@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from netclust.cli.app import JsonOption, app
+from netclust.cli.groups import app
+from netclust.cli.options import JsonOption
 
 
 class AlertOrder(StrEnum):

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from netclust.cli.output import echo
 from netclust.datasets.capture_simulator import simulate_capture
 from netclust.errors import InputError
-from netclust.models.shipped import load_shipped
 from netclust.schema import load_schema
+from netclust.shipped.loading import load_shipped
 from netclust.stream.alert_summary import summary_of
 from netclust.stream.answers import Answer
 from netclust.stream.capture_labels import load_labels

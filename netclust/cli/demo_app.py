@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from netclust.cli.app import app
+from netclust.cli.groups import app
 
 
 @app.command()

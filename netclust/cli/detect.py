@@ -12,14 +12,15 @@ import msgspec
 import numpy as np
 
 from netclust.batch import NO_TIME, Batch
-from netclust.cli.network import data_of, report_skipped
 from netclust.cli.output import (
     check_folders,
     check_not_input,
     check_outputs,
     counted,
+    data_of,
     echo,
     note,
+    report_skipped,
     result,
     table,
     write_json,
@@ -30,9 +31,8 @@ from netclust.evidence import Evidence
 from netclust.explanation import explain
 from netclust.linker import Linker, LinkerConfig
 from netclust.model import Model
-from netclust.models.looks import TEST_SETS, find_ledger, record_test_use
 from netclust.stream.alerts import alerts_of
-from netclust.stream.capture_reader import open_records
+from netclust.stream.sources.record_files import open_records
 from netclust.verdicts import VERDICTS, VIAS, Verdicts
 
 
@@ -76,8 +76,6 @@ def run(
     report_skipped(reader)
     if dropped := linker.labels.dropped.total():
         note(f"the labels of {counted(dropped, 'record')} were left out: too many different ones, or too long")
-    if record_test_use("detect", reader.sha256, rows=1, draws=1):
-        note(f"a look at {TEST_SETS[reader.sha256]}: noted in {find_ledger()}")
     found = alerts_of(linker.clusters())
     if "-" not in (str(output), str(json)):
         _print(counts, found, most, output)

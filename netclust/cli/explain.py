@@ -8,16 +8,15 @@ from typing import Any
 
 import msgspec
 
-from netclust.cli.network import data_of, report_skipped, stream_facts
-from netclust.cli.output import check_folders, check_not_input, echo, note, result, write_json
+from netclust.cli.output import check_folders, check_not_input, data_of, echo, report_skipped, result, write_json
 from netclust.datasets.records import OnError
 from netclust.errors import InputError
 from netclust.explanation import Explanation, explain
 from netclust.linker import Feedback, Linker
+from netclust.linking_protocols import Protocol, linker_config, stream_facts
 from netclust.model import Model
-from netclust.models.evaluation import Protocol, linker_config
-from netclust.models.looks import TEST_SETS, find_ledger, record_test_use
-from netclust.stream.capture_reader import TableReader, open_records
+from netclust.stream.sources.record_files import open_records
+from netclust.table import TableReader
 from netclust.text import sanitize
 
 
@@ -46,8 +45,6 @@ def run(
     report_skipped(reader)
     if missing := sorted(set(records) - set(found)):
         raise InputError(f"{test}: has {linker.tick} records, the first is 0: there is no record {missing[0]}")
-    if record_test_use("explain", reader.sha256, rows=len(found), draws=1):
-        note(f"a look at {TEST_SETS[reader.sha256]}: noted in {find_ledger()}")
     if str(json) != "-":
         for number in dict.fromkeys(records):
             echo(sanitize_lines(found[number].text(top)))

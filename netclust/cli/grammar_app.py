@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from netclust.cli.app import JsonOption, SeedOption, evaluate, predict, simulate, train
+from netclust.cli.groups import evaluate, predict, simulate, train
+from netclust.cli.options import JsonOption, SeedOption
 from netclust.cli.shared_options import ModelOption, OutputModelOption
 
 

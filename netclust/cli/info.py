@@ -39,6 +39,7 @@ def run(path: Path, json: Path | None, top: int) -> None:
         describe_ranking(path, json, top)
         return
     if kind_of(path) == STRUCTURED:
+        import netclust.structured_models  # noqa: F401 (makes every task known)
         from netclust.cli.structured import describe_model as describe_structured
 
         describe_structured(path, json, top)

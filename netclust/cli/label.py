@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 import time
 from pathlib import Path
 
 import msgspec
 
-from netclust.cli.output import echo, note, result, table, write_json
+from netclust.cli.output import echo, login_name, note, result, table, write_json
 from netclust.errors import InputError
 from netclust.stream.daemon.paths import store_path
 from netclust.stream.store import Store
@@ -19,15 +17,6 @@ from netclust.text import sanitize
 
 PATIENCE = 3.0
 """Seconds that a label waits for a running daemon to say what came of it."""
-
-
-def login_name() -> str:
-    """Who sits there: whoever called sudo, else the user."""
-    behind = os.environ.get("SUDO_USER", "") if os.geteuid() == 0 else ""
-    try:
-        return behind or getpass.getuser()
-    except (KeyError, OSError):  # a container knows numbers alone
-        return f"uid {os.getuid()}"
 
 
 def _open(folder: Path | None, *, read_only: bool = False) -> Store:

@@ -15,10 +15,12 @@ from netclust.cli.output import (
     check_folders,
     check_not_input,
     check_outputs,
+    data_of,
     echo,
     note,
     percent,
     progress,
+    report_skipped,
     result,
     table,
     write_json,
@@ -27,14 +29,15 @@ from netclust.datasets.records import OnError, load_kernels
 from netclust.errors import InputError
 from netclust.learners.stream import EpochReport
 from netclust.linker import Feedback
+from netclust.linking_protocols import Protocol, linker_config, stream_facts
 from netclust.model import Model
-from netclust.models.evaluation import Evaluation, Protocol, evaluate_network, linker_config
+from netclust.models.evaluation import Evaluation, evaluate_network
 from netclust.models.looks import TEST_SETS, find_ledger, record_test_use
 from netclust.models.network import taken_for_normal, train_network
 from netclust.models.params import PRESETS, TrainParams, load_params
 from netclust.schema import load_schema
 from netclust.stream.alerts import alerts_of
-from netclust.stream.capture_reader import TableReader, open_records
+from netclust.stream.sources.record_files import open_records
 from netclust.table import Table, concat_tables
 from netclust.verdicts import VERDICTS
 
@@ -190,43 +193,6 @@ def evaluate(
     body |= stream_facts(model, protocol, feedback, delay, window, partial, mature, reader)
     data = data_of(model, test, reader)
     write_json(json, result(["evaluate", "network"], body, seed=model.provenance.seed, data=data))
-
-
-def stream_facts(
-    model: Model,
-    protocol: Protocol,
-    feedback: Feedback,
-    delay: int,
-    window: int,
-    partial: bool,
-    mature: float | None,
-    reader: TableReader,
-) -> dict[str, Any]:
-    """How a stream was run, for its result."""
-    return {
-        "model": model.fingerprint,
-        "protocol": protocol,
-        "feedback": feedback,
-        "delay": delay,
-        "window": window,
-        "partial": partial,
-        "mature": mature,
-        "skipped": dict(reader.skipped),
-    }
-
-
-def data_of(model: Model, test: str, reader: TableReader) -> dict[str, str]:
-    """Checksums by file; the test file last: where both have the same name, its checksum is the one that counts."""
-    return {model.provenance.data: model.provenance.sha256, Path(test).name: reader.sha256}
-
-
-def report_skipped(reader: TableReader) -> None:
-    """Say what was passed over."""
-    if reader.skipped:
-        counts = ", ".join(f"{n} {reason}" for reason, n in sorted(reader.skipped.items()))
-        what = "lines" if reader.first_skipped else "packets"
-        first = f", the first: {reader.first_skipped}" if reader.first_skipped else ""
-        note(f"skipped {sum(reader.skipped.values())} {what} ({counts}){first}")
 
 
 def print_evaluation(evaluation: Evaluation, metrics: dict[str, Any], how: str) -> None:

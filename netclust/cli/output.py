@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import getpass
 import hashlib
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -18,8 +20,9 @@ from netclust.errors import InputError
 from netclust.text import sanitize
 
 if TYPE_CHECKING:
-    from netclust.learners import IterationReport
+    from netclust.model import Model
     from netclust.model_file import Provenance
+    from netclust.table import TableReader
 
 STARTED = time.perf_counter()
 REPORT_SECONDS = 2.0
@@ -135,6 +138,20 @@ def origin_facts(origin: Provenance, noun: str) -> list[list[Any]]:
     ]
 
 
+def data_of(model: Model, given: str, reader: TableReader) -> dict[str, str]:
+    """Return checksums by file. The file that was read comes last, so its checksum wins where both have one name."""
+    return {model.provenance.data: model.provenance.sha256, Path(given).name: reader.sha256}
+
+
+def report_skipped(reader: TableReader) -> None:
+    """Print which lines or packets were skipped, and why."""
+    if reader.skipped:
+        counts = ", ".join(f"{n} {reason}" for reason, n in sorted(reader.skipped.items()))
+        what = "lines" if reader.first_skipped else "packets"
+        first = f", the first: {reader.first_skipped}" if reader.first_skipped else ""
+        note(f"skipped {sum(reader.skipped.values())} {what} ({counts}){first}")
+
+
 def checksum_of(path: str) -> str:
     """SHA-256 of a file, or of a folder's files in order of their names."""
     digest = hashlib.sha256()
@@ -205,13 +222,46 @@ def write(path: Path, content: bytes) -> None:
         write_bytes(path, content)
 
 
+def login_name() -> str:
+    """Return the name of the person at the terminal: whoever called sudo, otherwise the user."""
+    behind = os.environ.get("SUDO_USER", "") if os.geteuid() == 0 else ""
+    try:
+        return behind or getpass.getuser()
+    except (KeyError, OSError):  # a container knows numbers alone
+        return f"uid {os.getuid()}"
+
+
+class Iteration(Protocol):
+    """What a learner reports of an iteration."""
+
+    @property
+    def iteration(self) -> int:
+        """Its number."""
+
+    @property
+    def planes(self) -> int:
+        """Constraints in the working set."""
+
+    @property
+    def violation(self) -> float:
+        """The mean violation at the weights that were tried."""
+
+    @property
+    def gap(self) -> float:
+        """The duality gap."""
+
+    @property
+    def primal(self) -> float:
+        """The best objective so far."""
+
+
 class Reporter:
     """Says now and then how far training is."""
 
     def __init__(self) -> None:
         self.last = time.perf_counter()
 
-    def __call__(self, report: IterationReport) -> None:
+    def __call__(self, report: Iteration) -> None:
         """Hear of an iteration."""
         now = time.perf_counter()
         if now - self.last >= REPORT_SECONDS:

@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
-from netclust.cli.app import JsonOption, SeedOption, app, evaluate, reproduce, train
-from netclust.cli.shared_options import CostOption, ModelOption, OutputModelOption, ProcessesOption, with_groups
+from netclust.cli.groups import app, evaluate, train
+from netclust.cli.options import JsonOption, SeedOption
+from netclust.cli.shared_options import CostOption, ModelOption, OutputModelOption, with_groups
 
 
 class RankerModel(StrEnum):
@@ -123,17 +124,3 @@ def evaluate_ranking(
     from netclust.cli.ranking import evaluate_queries
 
     evaluate_queries(model, test, options, json)
-
-
-@reproduce.command("wikiqa")
-def reproduce_wikiqa(
-    folder: Annotated[Path, typer.Argument(help="The WikiQA corpus: WikiQA-train.txt, -dev, -test, packed or not.")],
-    seeds: Annotated[int, typer.Option(min=1, max=100, help="Orders of the training questions.")] = 5,
-    epochs: Annotated[int, typer.Option(min=1, max=1000, help="The most epochs that are tried.")] = 30,
-    jobs: ProcessesOption = 2,
-    json: JsonOption = None,
-) -> None:
-    """Rank the answers of WikiQA by an SVM, SR and JSRC, beside the published table."""
-    from netclust.cli.reproduce_ranking import run
-
-    run(folder, seeds, epochs, jobs, json)

@@ -9,8 +9,7 @@ from typing import Any
 
 import msgspec
 
-from netclust.cli.network import report_skipped
-from netclust.cli.output import check_folders, echo, note, progress, result, table, write_json
+from netclust.cli.output import check_folders, echo, note, progress, report_skipped, result, table, write_json
 from netclust.datasets.records import RecordReader, load_kernels
 from netclust.errors import InputError, MissingExtraError
 from netclust.models.bootstrap import RESAMPLES, ConfidenceInterval

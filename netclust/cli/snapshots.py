@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from netclust.cli.label import login_name
-from netclust.cli.output import echo, table
+from netclust.cli.output import echo, login_name, table
 from netclust.model import Model
 from netclust.stream.daemon.decisions import ROLLBACK
 from netclust.stream.daemon.models import ModelArchive

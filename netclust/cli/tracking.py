@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from netclust.cli.label import login_name
 from netclust.cli.output import (
     check_folders,
     check_not_input,
@@ -17,6 +16,7 @@ from netclust.cli.output import (
     checksum_of,
     counted,
     echo,
+    login_name,
     note,
     result,
     table,
@@ -33,8 +33,8 @@ from netclust.linker import Linker, LinkerConfig
 from netclust.model import Model
 from netclust.models.cluster_tracking import TRACKING, Tracked, matched_pairs, track, windows_of
 from netclust.models.structured_model import StructuredModel
-from netclust.stream.capture_reader import open_records
 from netclust.stream.daemon.paths import store_path
+from netclust.stream.sources.record_files import open_records
 from netclust.stream.store import Store
 from netclust.table import Table, concat_tables
 

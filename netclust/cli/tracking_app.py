@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from netclust.cli.app import JsonOption, SeedOption, app, train
+from netclust.cli.groups import app, train
+from netclust.cli.options import JsonOption, SeedOption
 from netclust.cli.shared_options import CostOption, EpsilonOption, OutputModelOption
 
 LeastOption = Annotated[int, typer.Option(min=1, help="Leave out clusters of fewer records.")]

@@ -10,8 +10,17 @@ import msgspec
 import typer
 
 from netclust._version import __version__
-from netclust.cli.network import report_skipped
-from netclust.cli.output import check_folders, check_not_input, echo, note, percent, result, table, write_json
+from netclust.cli.output import (
+    check_folders,
+    check_not_input,
+    echo,
+    note,
+    percent,
+    report_skipped,
+    result,
+    table,
+    write_json,
+)
 from netclust.container import write_bytes
 from netclust.datasets.records import OnError, RecordReader
 from netclust.errors import InputError

@@ -16,15 +16,14 @@ import msgspec
 
 from netclust.cli.output import counted, echo, note
 from netclust.cli.run import obey_signals
+from netclust.datasets.capture_format import is_capture
 from netclust.datasets.opening import STDIN, peek_bytes
 from netclust.errors import InputError
 from netclust.stream.bus.addresses import is_bus
-from netclust.stream.capture_files import is_capture
 from netclust.stream.daemon.build import read_token
 from netclust.stream.daemon.config import Config, HttpConfig, SourceConfig, SourceKind, named
 from netclust.stream.daemon.logs import Log
 from netclust.stream.daemon.service import Daemon
-from netclust.stream.http_guard import parse_listen
 
 _PEEKED = 4096
 WARMUP_RECORDS = 4000
@@ -99,6 +98,8 @@ def configured(
 
 def free_listen() -> str:
     """Where the console is served: the usual place, or any other port if it is taken."""
+    from netclust.stream.http_guard import parse_listen
+
     usual = HttpConfig().listen
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -129,6 +130,7 @@ def run(config: Config, seconds: float | None, keep: bool, console: bool = False
     """
     daemon = Daemon(config, log=Log(config.log.format, config.log.level))
     daemon.closes_alerts = not keep
+    daemon.keeps_state = keep
     daemon.lingers = console
     timer = None if seconds is None else threading.Timer(seconds, daemon.stop)
     try:

@@ -96,7 +96,7 @@ class Measures:
         counters: Counter[str] = Counter()
         for partition, shard in sorted(self._shards.items()):
             counters.update(shard.counters)
-            newest = shard.detector._clock.now
+            newest = shard.detector.now
             current = newest < 0 or partition in self._progress.caught_up
             yield "shard_behind_seconds", (str(partition),), 0.0 if current else max(now - newest / 1e9, 0.0)
         yield "shards", (), len(self._shards)

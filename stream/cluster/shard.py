@@ -37,6 +37,7 @@ from netclust.stream.alert_events import Alert, AlertEvent, Event, Notice
 from netclust.stream.answers import Answer, Result
 from netclust.stream.bus.record_messages import LabelMessage, RecordMessage, unpack_message
 from netclust.stream.cluster.messages import Member, verdict_lines
+from netclust.stream.cluster.shard_state import ShardHeader, pack, unpack
 from netclust.stream.cluster.streams import Streams
 from netclust.stream.daemon.config import Config
 from netclust.stream.detector import Detector, Outcome
@@ -138,7 +139,7 @@ class Shard:
 
     def _detect(self, number: int, arrival: Arrival) -> list[Outcome]:
         outcomes = self.detector.take(number, arrival)
-        self.detector._held.clear()  # a partition does not end: nothing is told in the end
+        self.detector.drop_held()  # a partition does not end: nothing is told in the end
         if self.seen is not None:
             for outcome in outcomes:
                 self.seen(outcome)
@@ -165,9 +166,7 @@ class Shard:
         self.detector.decide(answer)
         outcomes = self._detect(0, Arrival(empty_table(linker.model.encoding.schema), None, 0.0))
         for outcome in outcomes:
-            outcome.events += [
-                _feedback_notice(message, result, self.detector._clock.now) for result in outcome.results
-            ]
+            outcome.events += [_feedback_notice(message, result, self.detector.now) for result in outcome.results]
         return outcomes
 
     def _meant(self, message: LabelMessage) -> Answer | None:
@@ -231,17 +230,15 @@ class Shard:
         """The clusters of an alert, as far as one of their records is at hand."""
         linker, kept = self.detector.linker, self.detector.exemplars
         classes = len(self.configured.encoding.labels)
-        table = linker._parts[0].clusters
         members = []
         for cluster in alert.clusters:
             novel = cluster >= classes
             rows = kept.of_cluster(cluster) if novel else kept.of_alert(alert.id)
-            slots = np.flatnonzero(table.ident == cluster)
-            if rows is None or not len(slots):
+            summary = linker.cluster(cluster)
+            if rows is None or summary is None:
                 continue
-            slot = int(slots[0])
             num, code = rows[0][-1], rows[1][-1]
-            label = linker.labels.name(int(table.label[slot]))
+            label = summary.label
             if not novel and label != alert.label:
                 continue  # an alert is one member: told as each of its attacks in turn, it would go back and forth
             is_normal = label in linker.labels.normal
@@ -255,9 +252,9 @@ class Shard:
                     alert=alert.id,
                     entity=alert.entity,
                     sensor=alert.source.partition("/")[0],
-                    records=int(table.records[slot]) if novel else alert.records,
-                    first_time=int(table.first_time[slot]) if novel else alert.first_seen,
-                    last_time=int(table.last_time[slot]) if novel else alert.last_seen,
+                    records=summary.records if novel else alert.records,
+                    first_time=summary.first_time if novel else alert.first_seen,
+                    last_time=summary.last_time if novel else alert.last_seen,
                     root=self._root(num, code),
                     num=num.tolist(),
                     code=code.tolist(),
@@ -272,16 +269,53 @@ class Shard:
 
     def snapshot(self) -> bytes:
         """Everything that the next output depends on, the model included; no pickle."""
-        from netclust.stream.cluster.shard_state import pack
+        detector = self.detector
+        facts, arrays = detector.freeze()
+        header = ShardHeader(
+            partition=self.partition,
+            partitions=self.partitions,
+            configured=self.configured.fingerprint,
+            window=msgspec.to_builtins(self.config.window),
+            detector=facts,
+            streams=self.streams.state(),
+            given_up=self.streams.given_up,
+            counters=dict(self.counters),
+            numbers=self.numbers,
+            labels=self.labels,
+            labels_taken=self.labels_taken,
+        )
+        return pack(header, detector, arrays)
 
-        return pack(self)
-
-    @staticmethod
-    def restore(model: Model, config: Config, snapshot: bytes, *, seen: Seen | None = None) -> Shard:
+    @classmethod
+    def restore(cls, model: Model, config: Config, snapshot: bytes, *, seen: Seen | None = None) -> Shard:
         """Go on where a snapshot was taken. Under another configured model the site is learned anew."""
-        from netclust.stream.cluster.shard_state import unpack
-
-        return unpack(model, config, snapshot, seen)
+        opened = unpack(snapshot)
+        header, where = opened.header, opened.where
+        shard = cls(model, config, header.partition, header.partitions, seen=seen)
+        same = header.configured == model.fingerprint
+        # What was written is counted on, whatever else changes: numbers must not be given twice.
+        shard.counters = Counter(header.counters)
+        shard.numbers = dict(header.numbers)
+        shard.labels, shard.labels_taken = dict(header.labels), header.labels_taken
+        shard.streams.restore(header.streams, where)
+        shard.streams.given_up = header.given_up
+        if not same and not opened.has_model:
+            shard.counters["begun_anew"] += 1  # by another model: nothing that was learned fits it
+            return shard
+        used = opened.model(model)
+        wanted = linker_config(config, header.partition, header.partitions)
+        linker = opened.linker(used, wanted.shard)
+        if header.window != msgspec.to_builtins(config.window):
+            shard.counters["begun_anew"] += 1
+            linker = linker.with_model(used, wanted)
+        detector = shard._detector(linker)
+        detector.restore(header.detector, opened.detector_arrays(), where)
+        detector.book.source_names = shard.streams.names()
+        shard.detector = detector
+        if not same:
+            shard.counters["begun_anew"] += 1
+            detector.swap(model)
+        return shard
 
 
 def _feedback_notice(message: LabelMessage, result: Result, time: int) -> Notice:

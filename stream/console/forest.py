@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.batch import Batch
-from netclust.encoding import Encoding
+from netclust.encoding import ShownRecord
 from netclust.kernels.lineage import UNKNOWN, follow, new_lineage, walk
 from netclust.labels import NOVEL_NAME
 from netclust.stream.token_bucket import Bucket
@@ -112,14 +112,12 @@ _KINDS = {"label": np.int32, "verdict": np.uint8, "score": np.float32, "source":
 
 
 class _Details(NamedTuple):
-    """What is decoded only when somebody looks at the node."""
+    """What is written out only when somebody looks at the node."""
 
     record: str
     via: str
     context: dict[str, float | str | None]
-    encoding: Encoding | None = None
-    num: NDArray[np.float32] | None = None
-    code: NDArray[np.uint16] | None = None
+    shown: ShownRecord | None = None
 
 
 def _spread(rows: NDArray[np.int64], bucket: Bucket, now: float) -> NDArray[np.int64]:
@@ -155,12 +153,15 @@ class LinkForest:
         batch: Batch,
         verdicts: Verdicts,
         labels: Sequence[str],
-        encoding: Encoding | None,
+        shown: Callable[[int], ShownRecord] | None,
         context: Context | None = None,
         *,
         now: int,
     ) -> None:
-        """Take in the records of a batch, from arrival number `first` on; `now` stands for times that are not known."""
+        """Take in the records of a batch, from arrival number `first` on; `now` stands for times that are not known.
+
+        `shown` and `context` give what is shown of the rows that are kept.
+        """
         n = len(verdicts)
         if not n:
             return
@@ -177,12 +178,11 @@ class LinkForest:
         seen.source[places], seen.seq[places] = batch.source, batch.seq
         if not len(chosen):
             return
-        shown = {} if context is None else context(chosen)
+        columns = {} if context is None else context(chosen)
         details = [
             _Details(
                 f"{batch.source[row]}:{batch.seq[row]}", VIAS[verdicts.via[row]],
-                {name: str(column[i]) for name, column in shown.items()}, encoding, batch.num[row].copy(),
-                batch.code[row].copy(),
+                {name: str(column[i]) for name, column in columns.items()}, None if shown is None else shown(row),
             )
             for i, row in enumerate(chosen.tolist())
         ]  # fmt: skip
@@ -275,10 +275,8 @@ class LinkForest:
 
     def _shown(self, nodes: Nodes, i: int, details: _Details) -> Node:
         values = dict(details.context)
-        encoding = details.encoding
-        if encoding is not None and details.num is not None and details.code is not None:
-            names = [a.name for a in (*encoding.numeric, *encoding.schema.coded)]
-            values |= dict(zip(names, encoding.decode(details.num, details.code), strict=True))
+        if details.shown is not None:
+            values |= details.shown.values()
         return Node(
             tick=int(nodes.tick[i]), record=details.record, time=int(nodes.time[i]),
             verdict=VERDICTS[nodes.verdict[i]], label=self.labels[nodes.label[i]], score=finite(nodes.score[i]),

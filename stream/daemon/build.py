@@ -9,8 +9,7 @@ from pathlib import Path
 from netclust.errors import InputError
 from netclust.model import Model
 from netclust.schema import Schema
-from netclust.stream.bus.factory import MAX_PARTITIONS, check_bus, is_bus
-from netclust.stream.connections import SCHEMAS
+from netclust.stream.bus.addresses import MAX_PARTITIONS, is_bus
 from netclust.stream.daemon.config import Config, SourceConfig
 from netclust.stream.daemon.paths import default_state_dir
 from netclust.stream.sinks.base import Sink
@@ -42,7 +41,7 @@ def model_name(config: Config) -> str:
 
 def load_model(config: Config) -> Model:
     """The configured model."""
-    from netclust.models.shipped import load_shipped, shipped_models
+    from netclust.shipped.loading import load_shipped, shipped_models
 
     name = model_name(config)
     if name in shipped_models():
@@ -57,8 +56,11 @@ def schema_of(source: SourceConfig, model: Model) -> Schema:
     schema = model.encoding.schema
     if source.schema_ and source.schema_ != schema.name and not source.schema_.endswith(".toml"):
         raise InputError(f"source {source.name}: schema {source.schema_} is not that of the model ({schema.name})")
-    if source.kind in _PACKETS and schema.name not in SCHEMAS:
-        raise InputError(f"source {source.name}: packets give {', '.join(SCHEMAS)}, the model wants {schema.name}")
+    if source.kind in _PACKETS:
+        from netclust.stream.connections import SCHEMAS
+
+        if schema.name not in SCHEMAS:
+            raise InputError(f"source {source.name}: packets give {', '.join(SCHEMAS)}, the model wants {schema.name}")
     if source.kind in _LOGS and schema.name not in ("conn", "kdd"):
         raise InputError(
             f"source {source.name}: {source.kind} gives records of schema conn or kdd, the model wants {schema.name}: "
@@ -127,6 +129,8 @@ def _check_source(source: SourceConfig) -> None:
     if not source.path:
         raise InputError(f"source {source.name}: path is missing: a file, -, an address to listen at, or a bus")
     if source.kind == "bus" or is_bus(source.path):
+        from netclust.stream.bus.factory import check_bus
+
         try:
             check_bus(source.path)
         except InputError as error:
@@ -150,6 +154,8 @@ def _check_ship(config: Config) -> None:
     for name in ("url", "verdicts_url"):
         try:
             if getattr(ship, name):
+                from netclust.stream.bus.factory import check_bus
+
                 check_bus(getattr(ship, name))
         except InputError as error:
             raise InputError(f"ship.{name}: {error}") from None
@@ -189,7 +195,6 @@ def check_detector(config: Config, model: Model) -> None:
 
 def check_config(config: Config) -> Model:
     """Everything that can be known before the start; InputError says what is wrong. Nothing is opened or changed."""
-    from netclust.stream.http_guard import is_loopback, parse_listen
     from netclust.stream.telemetry import MAX_NAMES
 
     if not config.sources:
@@ -205,6 +210,8 @@ def check_config(config: Config) -> Model:
     _check_ship(config)
     token = read_token(config)
     if config.http.listen:
+        from netclust.stream.http_guard import is_loopback, parse_listen
+
         host, _ = parse_listen(config.http.listen)
         if not is_loopback(host) and not token:
             raise InputError(f"http.listen {config.http.listen} is not loopback: it needs http.token_file")

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import msgspec
 
 from netclust.errors import InputError
-from netclust.linker import LinkerConfig
+from netclust.linker_config import LinkerConfig
 
 MAX_CONFIG_BYTES = 1 << 20
 

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from netclust._version import __version__
-from netclust.stream.console.view import View
+from netclust.stream.daemon.decisions import Decisions
 from netclust.stream.daemon.measures import trouble_of
+from netclust.stream.daemon.outputs import Outputs
+from netclust.stream.daemon.queues import Inbox
+from netclust.stream.daemon.reloading import Reloader
+from netclust.stream.detector import Detector
 from netclust.stream.store import Store
+from netclust.stream.telemetry import Telemetry
 
 if TYPE_CHECKING:
-    from netclust.stream.daemon.service import Daemon
+    from netclust.stream.console.view import View
 
 STALLED_SECONDS = 30.0
 RELOAD_SECONDS = 60.0
@@ -21,41 +27,61 @@ RELOAD_SECONDS = 60.0
 class DaemonControl:
     """See netclust.stream.http_api.Control."""
 
-    def __init__(self, daemon: Daemon, store: Store, view: View, token: str) -> None:
-        self._daemon = daemon
+    def __init__(
+        self,
+        store: Store,
+        view: View,
+        token: str,
+        *,
+        detector: Detector,
+        telemetry: Telemetry,
+        inbox: Inbox,
+        outputs: Outputs,
+        decisions: Decisions,
+        reloader: Reloader,
+        phase: Callable[[], str],
+        last_round: Callable[[], float],
+    ) -> None:
         self.view = view
         self.store = store
         self.token = token
+        self._detector = detector
+        self._telemetry = telemetry
+        self._inbox = inbox
+        self._outputs = outputs
+        self._decisions = decisions
+        self._reloader = reloader
+        self._phase = phase
+        self._last_round = last_round
         self._lock = threading.Lock()
 
     def metrics(self) -> tuple[bytes, str]:
         """The exposition."""
-        return self._daemon.telemetry.exposition()
+        return self._telemetry.exposition()
 
     def healthy(self) -> tuple[bool, dict[str, Any]]:
         """It should be left running while its loop comes round."""
-        idle = time.monotonic() - self._daemon.came_round
+        idle = time.monotonic() - self._last_round()
         return idle < STALLED_SECONDS, {"seconds_since_last_round": round(idle, 3)}
 
     def ready(self) -> tuple[bool, dict[str, Any]]:
         """It gives verdicts: sources are open, and it is not stopping."""
-        daemon = self._daemon
+        phase = self._phase()
         running, _ = self.healthy()
         facts = {
-            "phase": daemon.phase,
-            "warming_up": daemon.detector.warming,
-            "warmth": round(daemon.detector.warmth, 4),
+            "phase": phase,
+            "warming_up": self._detector.warming,
+            "warmth": round(self._detector.warmth, 4),
         }
-        return running and daemon.phase == "running", facts
+        return running and phase == "running", facts
 
     def status(self) -> dict[str, Any]:
         """What it is doing."""
-        daemon = self._daemon
-        detector = daemon.detector
-        queues = daemon.inbox.queues
+        detector = self._detector
+        queues = self._inbox.queues
         return {
             "version": __version__,
-            "phase": daemon.phase,
+            "phase": self._phase(),
             "warming_up": detector.warming,
             "warmth": round(detector.warmth, 4),
             "records": detector.linker.tick,
@@ -67,15 +93,15 @@ class DaemonControl:
                 queue.source.name: {"ended": queue.ended, "waiting": queue.records, "trouble": trouble_of(queue)}
                 for queue in queues
             },
-            "troubles": daemon.outputs.troubles(),
+            "troubles": self._outputs.troubles(),
         }
 
     def reload(self) -> tuple[bool, str]:
         """Ask the daemon to reload, and wait for what comes of it."""
         with self._lock:
-            return self._daemon.reloader.request_and_wait(RELOAD_SECONDS)
+            return self._reloader.request_and_wait(RELOAD_SECONDS)
 
     def note_change(self) -> None:
         """Something was decided: it counts from the next batch on."""
-        self._daemon.decisions.look_now()
-        self._daemon.inbox.wake()
+        self._decisions.look_now()
+        self._inbox.wake()

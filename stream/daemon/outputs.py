@@ -3,75 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from netclust.errors import InputError
 from netclust.stream.alert_events import Event
+from netclust.stream.daemon.build import build_sinks
 from netclust.stream.daemon.config import Config
 from netclust.stream.sinks.base import Facts, Sink, SinkError
 from netclust.stream.sinks.runner import SinkRunner
-from netclust.stream.sinks.verdict_log import VerdictLog
 from netclust.stream.telemetry import Telemetry
 
-MAX_HELD_BYTES = 16 << 20
-"""Verdict lines that a full disk refused, kept to be tried again; what is beyond is counted and lost."""
+if TYPE_CHECKING:
+    from netclust.stream.daemon.verdict_output import VerdictOutput
+
 SYNC_SECONDS = 15.0
-REOPEN_SECONDS = 5.0
-"""A log that could not be reopened is tried again this often."""
-
-
-class VerdictLines:
-    """The log of verdicts, written between batches; a disk that refuses does not stop it.
-
-    What is not written yet is in `held`: a checkpoint keeps it.
-    """
-
-    def __init__(self, path: str, held: bytes = b"") -> None:
-        self.log = VerdictLog(path)
-        self.counters: Counter[str] = Counter()
-        self.trouble = ""
-        self._held = bytearray(held)
-        self._reopen_at: float | None = None  # when to try again
-
-    @property
-    def held(self) -> bytes:
-        """Lines that wait."""
-        return bytes(self._held)
-
-    def write(self, lines: bytes) -> None:
-        """Append lines, or keep them for later."""
-        if self._reopen_at is not None and time.monotonic() >= self._reopen_at:
-            self.reopen()
-        if not lines and not self._held:
-            return
-        if len(self._held) + len(lines) > MAX_HELD_BYTES:
-            self.counters["dropped"] += lines.count(b"\n")
-        else:
-            self._held += lines
-        try:
-            self.log.write_lines(bytes(self._held))
-        except SinkError as error:
-            self.trouble = str(error)
-            self.counters["errors"] += 1
-            return
-        self.counters["delivered"] += self._held.count(b"\n")
-        self._held.clear()
-        if self._reopen_at is None:
-            self.trouble = ""
-
-    def reopen(self) -> None:
-        """It was rotated away. Where no new one can be made, the old one stays in use and it is tried again."""
-        try:
-            self.log.reopen()
-        except SinkError as error:
-            self.trouble = str(error)
-            self.counters["errors"] += 1
-            self._reopen_at = time.monotonic() + REOPEN_SECONDS
-        else:
-            self.trouble, self._reopen_at = "", None
 
 
 class Outputs:
@@ -81,7 +29,7 @@ class Outputs:
         self._telemetry = telemetry
         self._spool = spool
         self.runners: dict[str, SinkRunner] = {}
-        self.verdicts: VerdictLines | None = None
+        self.verdicts: VerdictOutput | None = None
 
     def add(self, sink: Sink, config: Config, facts: Facts | None, *, block: bool = False) -> None:
         """Begin to run a sink."""
@@ -107,9 +55,29 @@ class Outputs:
         runner.close(seconds)
         self._telemetry.remove_sink(name)
 
+    def swap(self, before: Config, after: Config) -> None:
+        """Run the sinks of another configuration; where one cannot be opened, keep those of before and raise."""
+        old, new = ({sink.name: sink for sink in config.sinks} for config in (before, after))
+        for name in [n for n in old if new.get(n) != old[n]]:
+            self.remove(name, 2.0)
+        try:
+            self._add_missing(after)
+        except InputError:
+            for name in [n for n in new if n in self.runners and new[n] != old.get(n)]:
+                self.remove(name, 2.0)
+            self._add_missing(before)
+            raise
+
+    def _add_missing(self, config: Config) -> None:
+        for sink in build_sinks(config):
+            if sink.name not in self.runners:
+                self.add(sink, config, None)
+
     def open_verdicts(self, path: str, facts: Facts | None, held: bytes = b"") -> None:
         """Begin the log of verdicts; `held` was not written when `facts` were noted."""
-        self.verdicts = lines = VerdictLines(path, held)
+        from netclust.stream.daemon.verdict_output import VerdictOutput
+
+        self.verdicts = lines = VerdictOutput(path, held)
         lines.log.open(facts)
         self._telemetry.add_sink("verdicts", counters=lambda: dict(lines.counters), gauges=dict)
 

@@ -25,9 +25,9 @@ def default_state_dir() -> Path:
         return Path(given)
     if os.geteuid() == 0:
         return Path("/var/lib/netclust")
-    home = os.environ.get("XDG_STATE_HOME", "")
-    base = Path(home) if os.path.isabs(home) else Path.home() / ".local" / "state"  # a relative one is to be ignored
-    return base / "netclust"
+    from netclust.state_folder import user_state_folder
+
+    return user_state_folder()
 
 
 def store_path(state: str | Path | None = None) -> Path:

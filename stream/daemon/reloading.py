@@ -3,26 +3,46 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from netclust.errors import InputError, NetclustError
 from netclust.model import Model
 from netclust.stream.daemon import build
 from netclust.stream.daemon.config import Config, load_config
-
-if TYPE_CHECKING:
-    from netclust.stream.daemon.service import Daemon
+from netclust.stream.daemon.logs import Log
+from netclust.stream.telemetry import Telemetry
 
 FIXED = ("sources", "window", "daemon", "http", "store", "verdicts", "warmup", "ship")
 """Sections that a reload cannot change: they need a restart."""
 
 
 class Reloader:
-    """Reloads a daemon when it is asked to. The daemon calls `progress` between batches."""
+    """Reloads the configuration at `path` when it is asked to. The daemon calls `progress` between batches.
 
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
+    `running` gives the configuration in use, `take_over` puts another one into use or raises InputError and changes
+    nothing. `begin` is called before the building starts, `done` when it has ended, well or not.
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None,
+        log: Log,
+        telemetry: Telemetry,
+        *,
+        running: Callable[[], Config],
+        take_over: Callable[[Config, Model], None],
+        begin: Callable[[], object],
+        done: Callable[[], None],
+    ) -> None:
+        self._path = path
+        self._log = log
+        self._telemetry = telemetry
+        self._running = running
+        self._take_over = take_over
+        self._begin = begin
+        self._done = done
         self._requested = threading.Event()
         self._changed = threading.Condition()
         self._result: tuple[bool, str] | None = None
@@ -44,7 +64,7 @@ class Reloader:
         """Begin to build if it was asked for; swap when it is built."""
         if self._requested.is_set() and self._building is None:
             self._requested.clear()
-            self._daemon.notifier.reloading()
+            self._begin()
             thread = ThreadPoolExecutor(1, thread_name_prefix="reload")
             self._building = thread.submit(self._build)
             thread.shutdown(wait=False)
@@ -53,47 +73,25 @@ class Reloader:
             self._finish(building)
 
     def _build(self) -> tuple[Config, Model]:
-        daemon = self._daemon
-        if daemon.path is None:
+        if self._path is None:
             raise InputError("there is no configuration file to reload")
-        config = load_config(daemon.path)
-        changed = [name for name in FIXED if getattr(config, name) != getattr(daemon.config, name)]
+        config = load_config(self._path)
+        running = self._running()
+        changed = [name for name in FIXED if getattr(config, name) != getattr(running, name)]
         if changed:
             raise InputError(f"{', '.join(changed)} cannot change while it runs: restart netclust instead")
         return config, build.check_config(config)
 
     def _finish(self, building: Future[tuple[Config, Model]]) -> None:
-        daemon = self._daemon
         try:
-            config, model = building.result()
-            self._swap_sinks(config)  # what may still fail goes first
-            daemon.take_over(config, model)
+            self._take_over(*building.result())
             result = (True, "reloaded")
-            daemon.log.info("reloaded")
+            self._log.info("reloaded")
         except NetclustError as error:
             result = (False, str(error))
-            daemon.log.error("reload refused: it goes on as before", why=str(error))
-        daemon.telemetry.reloaded(result[0])
-        daemon.notifier.ready(f"watching {len(daemon.inbox.queues)} sources")
+            self._log.error("reload refused: it goes on as before", why=str(error))
+        self._telemetry.reloaded(result[0])
+        self._done()
         with self._changed:
             self._result = result
             self._changed.notify_all()
-
-    def _swap_sinks(self, config: Config) -> None:
-        """Other sinks; where one cannot be opened, those of before are back and InputError says why."""
-        outputs = self._daemon.outputs
-        before, after = ({sink.name: sink for sink in c.sinks} for c in (self._daemon.config, config))
-        for name in [n for n in before if after.get(n) != before[n]]:
-            outputs.remove(name, 2.0)
-        try:
-            self._add_sinks(config)
-        except InputError:
-            for name in [n for n in after if n in outputs.runners and after[n] != before.get(n)]:
-                outputs.remove(name, 2.0)
-            self._add_sinks(self._daemon.config)
-            raise
-
-    def _add_sinks(self, config: Config) -> None:
-        for sink in build.build_sinks(config):
-            if sink.name not in self._daemon.outputs.runners:
-                self._daemon.outputs.add(sink, config, None)

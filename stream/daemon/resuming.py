@@ -10,7 +10,7 @@ from netclust.stream.daemon.config import Config
 from netclust.stream.daemon.logs import Log
 from netclust.stream.daemon.models import ModelArchive
 from netclust.stream.detector import Detector
-from netclust.stream.sources.sockets import is_socket
+from netclust.stream.sources.base import is_socket
 from netclust.stream.store import Store, StoreError
 
 __all__ = ["bridge_gap", "detector_of", "numbers_of"]

@@ -7,9 +7,9 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -23,20 +23,16 @@ from netclust.stream.daemon.checkpointing import Checkpointer
 from netclust.stream.daemon.clerk import BackgroundWriter
 from netclust.stream.daemon.complaining import TroubleLog
 from netclust.stream.daemon.config import Config
-from netclust.stream.daemon.control import DaemonControl
 from netclust.stream.daemon.decisions import Decisions
 from netclust.stream.daemon.logs import Log
 from netclust.stream.daemon.measures import measure, trouble_of
 from netclust.stream.daemon.models import ModelArchive
 from netclust.stream.daemon.notify import Notifier
 from netclust.stream.daemon.outputs import Outputs
-from netclust.stream.daemon.privileges import DEFAULT_USER, drop_root
 from netclust.stream.daemon.queues import Inbox
 from netclust.stream.daemon.reloading import Reloader
 from netclust.stream.daemon.resuming import bridge_gap, detector_of, numbers_of
-from netclust.stream.daemon.shipping import SHIP, open_shipping
 from netclust.stream.daemon.source_states import SourceStates
-from netclust.stream.daemon.viewing import ConsoleFeed
 from netclust.stream.daemon.warming import leaving_cache, load_kernels, log_compilation
 from netclust.stream.detector import Outcome
 from netclust.stream.sinks.base import Sink
@@ -44,7 +40,11 @@ from netclust.stream.sinks.store_sink import StoreSink
 from netclust.stream.sources.base import Arrival, Source, SourceState, empty_table
 from netclust.stream.store import Store, StoreCorruptError, move_aside
 from netclust.stream.telemetry import Telemetry
-from netclust.stream.verdict_lines import verdict_lines
+
+if TYPE_CHECKING:
+    from netclust.stream.daemon.control import DaemonControl
+    from netclust.stream.daemon.shipping import Shipping
+    from netclust.stream.daemon.viewing import ConsoleFeed
 
 Phase = Literal["starting", "running", "stopping", "stopped"]
 
@@ -79,11 +79,16 @@ class Daemon:
         self._given_sinks = list(sinks)
         self._stop = threading.Event()
         self._reopen = threading.Event()
-        self.reloader = Reloader(self)
         self.notifier = Notifier()
+        self.reloader = Reloader(
+            path, self.log, self.telemetry, running=lambda: self.config, take_over=self.take_over,
+            begin=self.notifier.reloading, done=self._tell_ready,
+        )  # fmt: skip
         self._beat = 0.0
         self._clocks: dict[int, tuple[int, float]] = {}
         self._drift_counted: dict[str, int] = {}
+        self.keeps_state = True  # what is in its folder outlives it
+        self.control: DaemonControl | None = None
         self.closes_alerts = False  # also when it is told to stop: nobody will go on with them
         self.lingers = False  # goes on to show what there was, and to take answers, when its sources have ended
         self._lingering = False
@@ -128,10 +133,7 @@ class Daemon:
         self.outputs = Outputs(self.telemetry, self.folder / "spool")
         self._undo.callback(lambda: self.outputs.close(1.0))
         self._open_sinks(facts.get("sinks", {}))
-        self.shipping = open_shipping(
-            self.config.ship, sources, self.numbers,
-            sensor=build.sensor_name(self.config), spool=self.folder / "spool", facts=facts,
-        )  # fmt: skip
+        self.shipping = self._open_shipping(sources, facts)
         if (shipping := self.shipping) is not None:
             self._undo.callback(lambda: shipping.close(1.0))
             self.telemetry.add_samples("ship", shipping.samples)
@@ -145,8 +147,7 @@ class Daemon:
         measure(self.telemetry, self.config, self.inbox, self.detector, self.folder, lambda: self.phase == "running")
         # Before rights are given up: the cache may be root's.
         load_kernels(self.config, self.detector.model, warming=self.detector.warming)
-        self.console_feed = ConsoleFeed(self)
-        self.console_feed.restore()
+        self.console_feed = self._open_viewing()
         self._open_http()
         self._drop_rights()
         self.checkpointer = Checkpointer(
@@ -224,8 +225,40 @@ class Daemon:
     def _sources(self) -> list[Source]:
         return [queue.source for queue in self.inbox.queues]
 
+    def _open_shipping(self, sources: Sequence[Source], facts: Mapping[str, Any]) -> Shipping | None:
+        ship = self.config.ship
+        if not ship.url and not ship.verdicts_url:
+            return None
+        from netclust.stream.daemon.shipping import open_shipping
+
+        return open_shipping(
+            ship, sources, self.numbers,
+            sensor=build.sensor_name(self.config), spool=self.folder / "spool", facts=facts,
+        )  # fmt: skip
+
+    def _open_viewing(self) -> ConsoleFeed | None:
+        """Return what feeds the console, or None where nobody can ever look: without HTTP, in a state that goes."""
+        if not self.config.http.listen and not self.keeps_state:
+            return None
+        from netclust.stream.daemon.viewing import ConsoleFeed
+
+        console_feed = ConsoleFeed(
+            self.store, self.config, self.detector, self.telemetry, self.inbox, self.outputs, lambda: self.phase
+        )
+        console_feed.restore()
+        return console_feed
+
     def _open_http(self) -> None:
-        self.control = DaemonControl(self, self.store, self.console_feed.view, build.read_token(self.config))
+        if self.console_feed is None:
+            return
+        from netclust.stream.daemon.control import DaemonControl
+
+        self.control = DaemonControl(
+            self.store, self.console_feed.view, build.read_token(self.config),
+            detector=self.detector, telemetry=self.telemetry, inbox=self.inbox, outputs=self.outputs,
+            decisions=self.decisions, reloader=self.reloader, phase=lambda: self.phase,
+            last_round=lambda: self.came_round,
+        )  # fmt: skip
         http = self.config.http
         if http.listen:
             from netclust.stream.http_api import make_app
@@ -239,12 +272,16 @@ class Daemon:
             self.log.info("listens", address=http.listen, changes="with the token" if self.control.token else "none")
 
     def _drop_rights(self) -> None:
+        if os.geteuid() != 0:
+            return
+        from netclust.stream.daemon.privileges import DEFAULT_USER, drop_root
+
         live = any(source.kind == "live" for source in self.config.sources)
         user = self.config.daemon.user or (DEFAULT_USER if live else "")
-        if os.geteuid() == 0 and not user:
+        if not user:
             if self.path is not None:  # who watches a file as root knows it
                 self.log.warning("runs as root: set daemon.user to an ordinary user")
-        elif os.geteuid() == 0:
+        else:
             logs = [Path(sink.path) for sink in self.config.sinks if sink.path] + [Path(self.config.verdicts.path)]
             with leaving_cache():
                 drop_root(user, keep_net_raw=live, own=[self.folder, *(path for path in logs if path.is_file())])
@@ -267,7 +304,7 @@ class Daemon:
         self.checkpointer.wait(self.config.daemon.shutdown_timeout)
         self.inbox.start()
         self.phase = "running"
-        self.notifier.ready(f"watching {len(self.inbox.queues)} sources")
+        self._tell_ready()
         deadline: float | None = None
         while True:
             self.came_round = time.monotonic()
@@ -332,14 +369,16 @@ class Daemon:
 
     def _deliver(self, outcome: Outcome, seconds: float) -> None:
         if outcome.results:
-            for row in self.decisions.done(outcome.results):
-                self.console_feed.view.hub.publish("label", row)
+            rows = self.decisions.done(outcome.results)
+            if self.console_feed is not None:
+                self.console_feed.labelled(rows)
         if len(outcome.batch):
             latency = time.monotonic() - outcome.arrival.received
-            self.console_feed.observe(outcome, latency)
+            if self.console_feed is not None:
+                self.console_feed.observe(outcome, latency)
             self.telemetry.observe_batch(outcome.verdicts, np.full(len(outcome.batch), latency), seconds)
             if self.outputs.verdicts is not None:
-                self.outputs.verdicts.write(verdict_lines(outcome, self.config.verdicts.which))
+                self.outputs.verdicts.write_outcome(outcome, self.config.verdicts.which)
             if self.shipping is not None:
                 self.shipping.report(outcome, self.config.verdicts.which)
         self.report(outcome.events)
@@ -350,7 +389,11 @@ class Daemon:
             if isinstance(event, Notice):
                 self.log.info(event.message, **event.facts)
         self.outputs.submit(events)
-        self.console_feed.report(events)
+        if self.console_feed is not None:
+            self.console_feed.report(events)
+
+    def _tell_ready(self) -> None:
+        self.notifier.ready(f"watching {len(self.inbox.queues)} sources")
 
     def _house(self) -> None:
         """What is to be done between batches."""
@@ -361,7 +404,8 @@ class Daemon:
             self.outputs.reopen()
             self.log.info("logs reopened")
         self.reloader.progress()
-        self.console_feed.progress(self.background_writer.do)
+        if self.console_feed is not None:
+            self.console_feed.progress(self.background_writer.do)
         if time.monotonic() - self._beat > HEARTBEAT_SECONDS:
             self._beat = time.monotonic()
             self._heartbeat()
@@ -460,7 +504,10 @@ class Daemon:
             linker=detector.linker.freeze(self.checkpoints.since(detector.linker.tick, window, model)),
             before=save_model,
         )
-        return cut, self.outputs.mark() + ([] if self.shipping is None else [(SHIP, self.shipping.mark())])
+        marks: list[tuple[str, Any]] = [*self.outputs.mark()]
+        if self.shipping is not None:
+            marks.append((self.shipping.name, self.shipping.mark()))
+        return cut, marks
 
     def log_old_spellings(self, config: Config) -> None:
         """Warn of options that the configuration spells as an earlier release did."""
@@ -469,11 +516,13 @@ class Daemon:
 
     def take_over(self, config: Config, model: Model) -> None:
         """Go on with another configuration, which was checked, and its model."""
+        self.outputs.swap(self.config, config)  # what may still fail goes first
         self.config = config
         self.detector.configure(config)
         self.log.form, self.log.level = config.log.format, config.log.level
         self.log_old_spellings(config)
-        self.control.token = build.read_token(config)
+        if self.control is not None:
+            self.control.token = build.read_token(config)
         if model.fingerprint != self._configured:
             self._configured = model.fingerprint
             self.detector.swap(model)
@@ -516,7 +565,8 @@ class Daemon:
                 self.log.warning(f"not delivered: it {kept}", what=name, messages=runner.pending)
         self.phase = "stopped"
         self._note(running=False)
-        self.console_feed.save(self.background_writer.do)
+        if self.console_feed is not None:
+            self.console_feed.save(self.background_writer.do)
         self._undo.close()
         self.log.info("stopped", records=self.detector.linker.tick)
         failed = [

@@ -118,10 +118,8 @@ def open_shipping(
     sensor: str,
     spool: Path,
     facts: Mapping[str, Any],
-) -> Shipping | None:
-    """Begin to ship, at what a checkpoint says; None where nothing is to be shipped."""
-    if not config.url and not config.verdicts_url:
-        return None
+) -> Shipping:
+    """Begin to ship at the place that a checkpoint says."""
     shipping = Shipping(config, sources, numbers, sensor=sensor, spool=spool, kept=facts.get("streams"))
     shipping.open(facts.get("sinks", {}).get(SHIP))
     return shipping
@@ -135,6 +133,8 @@ class Shipping:
     records. So a checkpoint keeps it (`kept`) where a source is read again after a restart; it is new where it is not,
     or where what it had read was not found again.
     """
+
+    name = SHIP
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,16 @@ from netclust.stream.console.overview import Sample
 from netclust.stream.console.packets import captures_of
 from netclust.stream.console.triage import Brief
 from netclust.stream.console.view import View
+from netclust.stream.daemon.config import Config
 from netclust.stream.daemon.measures import trouble_of
-from netclust.stream.detector import Outcome
+from netclust.stream.daemon.outputs import Outputs
+from netclust.stream.daemon.queues import Inbox
+from netclust.stream.detector import Detector, Outcome
 from netclust.stream.metric_table import DECODE_REASONS, INPUT_REASONS
+from netclust.stream.store import Store
+from netclust.stream.store_rows import LabelRow
+from netclust.stream.telemetry import Telemetry
 from netclust.verdicts import ROOT, VERDICTS, VIAS
-
-if TYPE_CHECKING:
-    from netclust.stream.daemon.service import Daemon
 
 EVERY_SECONDS = 1.0
 SAVE_SECONDS = 5.0
@@ -37,12 +40,26 @@ _SKIPPED = frozenset((*DECODE_REASONS, *INPUT_REASONS)) - {"other"}
 class ConsoleFeed:
     """The feed of one daemon's console. `observe`, `report` and `progress` are for the detector's thread."""
 
-    def __init__(self, daemon: Daemon) -> None:
-        self._daemon = daemon
+    def __init__(
+        self,
+        store: Store,
+        config: Config,
+        detector: Detector,
+        telemetry: Telemetry,
+        inbox: Inbox,
+        outputs: Outputs,
+        phase: Callable[[], str],
+    ) -> None:
+        self._config = config  # its sources and window, which no reload changes
+        self._detector = detector
+        self._telemetry = telemetry
+        self._inbox = inbox
+        self._outputs = outputs
+        self._phase = phase
         self.view = View(
-            daemon.store,
-            classes=lambda: len(daemon.detector.model.encoding.labels),
-            captures=lambda alert: captures_of(daemon.config, alert),
+            store,
+            classes=lambda: len(detector.model.encoding.labels),
+            captures=lambda alert: captures_of(config, alert),
         )
         self._paths: dict[str, list[Step]] = {}
         self._at = self._saved_at = 0.0
@@ -51,7 +68,7 @@ class ConsoleFeed:
 
     def restore(self) -> None:
         """Begin with what an earlier run has stored."""
-        tick = self._daemon.detector.linker.tick
+        tick = self._detector.linker.tick
         if tick:
             self.view.forest.restore(self.view.history.newest(tick, RESTORED))
 
@@ -65,7 +82,7 @@ class ConsoleFeed:
             return outcome.arrival.context_of(outcome.rows[rows])
 
         self.view.forest.take(
-            outcome.first_tick, outcome.batch, outcome.verdicts, outcome.labels, outcome.encoding, context,
+            outcome.first_tick, outcome.batch, outcome.verdicts, outcome.labels, outcome.shown, context,
             now=time.time_ns(),
         )  # fmt: skip
         self._follow_paths(outcome)
@@ -87,6 +104,11 @@ class ConsoleFeed:
                 if isinstance(event, AlertEvent):
                     brief = Brief.of(event.alert)
                     self.view.hub.publish("alert", {"action": event.action, "alert": brief})
+
+    def labelled(self, rows: Sequence[LabelRow]) -> None:
+        """Answers that were applied go to open pages."""
+        for row in rows:
+            self.view.hub.publish("label", row)
 
     def progress(self, store: Callable[[Callable[[], None]], bool]) -> None:
         """Between batches: a sample a second, and what is due goes to the store."""
@@ -122,8 +144,7 @@ class ConsoleFeed:
             self._paths = paths
 
     def _sample(self, now: float) -> dict[str, Any]:
-        daemon = self._daemon
-        detector, telemetry, queues = daemon.detector, daemon.telemetry, daemon.inbox.queues
+        detector, telemetry, queues = self._detector, self._telemetry, self._inbox.queues
         linker = detector.linker.counters()
         verdicts = {name: telemetry.value("verdicts_total", verdict=name) for name in VERDICTS}
         counted = [queue.source.counters for queue in queues]
@@ -135,7 +156,7 @@ class ConsoleFeed:
             "drops": float(sum(c["kernel_drops"] + c["queue_drops"] for c in counted)),
         }
         drift = detector.drift.scores()
-        capacity = daemon.config.window.referent_window * daemon.config.window.partitions
+        capacity = self._config.window.referent_window * self._config.window.partitions
         by_severity = detector.book.open_by_severity()
         gauges = {
             "drift": max(map(abs, drift.values()), default=0.0),
@@ -146,7 +167,7 @@ class ConsoleFeed:
         return {
             **self._rates(sample, totals),
             "time": sample.time,
-            "phase": daemon.phase,
+            "phase": self._phase(),
             "warming_up": detector.warming,
             "warmth": round(detector.warmth, 4),
             "version": __version__,
@@ -166,14 +187,14 @@ class ConsoleFeed:
             "queue": sum(queue.records for queue in queues),
             "sources": {
                 queue.source.name: {
-                    "kind": next((s.kind for s in daemon.config.sources if s.name == queue.source.name), ""),
+                    "kind": next((s.kind for s in self._config.sources if s.name == queue.source.name), ""),
                     "ended": queue.ended,
                     "waiting": queue.records,
                     "trouble": trouble_of(queue),
                 }
                 for queue in queues
             },
-            "troubles": daemon.outputs.troubles(),
+            "troubles": self._outputs.troubles(),
             "traffic_time": self._traffic_time,
             "model": detector.model.fingerprint[:12],
             "schema": detector.model.encoding.schema.name,

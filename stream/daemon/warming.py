@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
-import pkgutil
+import sys
 from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
 
-from netclust import kernels
 from netclust.adaptation import adapt
 from netclust.errors import InputError
 from netclust.linker import Linker
@@ -23,9 +21,6 @@ __all__ = ["leaving_cache", "load_kernels", "log_compilation"]
 
 _PACKETS = {"capture", "live"}
 _LOGS = {"zeek", "eve"}
-# What is imported when it is first used must be so before rights are given up: the files may be out of reach then.
-_LATER = ("safetensors.numpy", "netclust.snapshot", "netclust.models.shipped", "netclust.stream.sinks.runner",
-          "netclust.stream.sources.captures", "netclust.stream.sources.records", "prometheus_client")  # fmt: skip
 
 
 def log_compilation(log: Log) -> None:
@@ -38,10 +33,18 @@ def log_compilation(log: Log) -> None:
         log.info("compiles its kernels: the first start takes a minute or so longer", kept=kept)
 
 
+def import_later_ones() -> None:
+    """Import what is otherwise imported at its first use: its files may be out of reach once rights are given up."""
+    import prometheus_client  # noqa: F401
+    import safetensors.numpy  # noqa: F401
+
+    import netclust.shipped.loading
+    import netclust.snapshot  # noqa: F401
+
+
 def load_kernels(config: Config, model: Model, *, warming: bool) -> None:
     """Everything that sources and the linker of this configuration run, and what is imported later on."""
-    for name in _LATER:
-        importlib.import_module(name)
+    import_later_ones()
     schema = model.encoding.schema
     Linker(model, config.window.linker()).process_with_evidence(model.reference[:1])
     kinds = {source.kind for source in config.sources}
@@ -78,7 +81,8 @@ def _load_packets(schema: str) -> None:
 
 def _load_logs(schema: str) -> None:
     """What counts between connections of a log."""
-    from netclust.stream.sources.dialects import LogFormat, Notes
+    from netclust.stream.sources.dialects import Notes
+    from netclust.stream.sources.log_format import LogFormat
     from netclust.stream.sources.zeek import ZeekDialect
 
     form = LogFormat(schema, ZeekDialect)
@@ -90,12 +94,13 @@ def _load_logs(schema: str) -> None:
 def leaving_cache() -> Iterator[None]:
     """Rights are given up within. If the cache is out of reach then, kernels not yet loaded are compiled again."""
     from netclust.kernels.jit import CACHE_FOLDER, Kernel
+    from netclust.stream.alert_triage import load_search
 
-    modules = [importlib.import_module(f"{kernels.__name__}.{m.name}") for m in pkgutil.iter_modules(kernels.__path__)]
+    load_search()
     yield
     if CACHE_FOLDER is None or os.access(CACHE_FOLDER, os.R_OK | os.W_OK | os.X_OK):
         return
-    for module in modules:
+    for module in [module for name, module in sys.modules.items() if name.startswith("netclust.")]:
         for function in vars(module).values():
             if isinstance(function, Kernel):
                 function.forget_cache()

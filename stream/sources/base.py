@@ -198,3 +198,8 @@ def empty_table(schema: Schema) -> Table:
     """No records, of a schema."""
     columns: dict[str, list[Any]] = {a.name: [] for a in schema.features}
     return Table.from_columns(schema, columns)
+
+
+def is_socket(path: str) -> bool:
+    """Whether a source's path is one to listen at."""
+    return path.startswith(("tcp://", "unix://"))

@@ -26,12 +26,12 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
+from netclust.datasets.running_time import RunningTime
 from netclust.errors import InputError, ModelError
 from netclust.schema import Schema
 from netclust.stream.bus.base import Incoming
 from netclust.stream.bus.factory import parse_bus_url
 from netclust.stream.bus.record_messages import RecordMessage, merged, unpack_message
-from netclust.stream.relations import RunningTime
 from netclust.stream.sources.base import MAX_SEQ, TICK_SECONDS, Arrival, SourceState, empty_table, next_epoch, numbered
 from netclust.stream.sources.bus_lanes import FollowedPartition, Patience
 from netclust.stream.sources.dialects import Notes

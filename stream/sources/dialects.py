@@ -8,18 +8,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter
 from typing import Any, Protocol
 
-import msgspec
-
 from netclust.container import Arrays
 from netclust.schema import Schema
-from netclust.stream.sources.conn_records import Conn, LogConnections
 from netclust.table import Table
 
-__all__ = ["Dialect", "Format", "LogFormat", "Notes"]
+__all__ = ["Dialect", "Format", "Notes"]
 
 _MAX_MESSAGES = 20
 _MAX_MESSAGE = 300
@@ -80,79 +76,3 @@ class Format(Protocol):
     @property
     def counters(self) -> Counter[str]:
         """What it could not count in full."""
-
-
-class LogFormat:
-    """Logs of connections: the dialects differ, tables are made by LogConnections."""
-
-    costly = True
-
-    def __init__(self, schema: str, kind: type[LogDialect]) -> None:
-        self._schema = schema
-        self._maker = LogConnections(schema)
-        self._kind = kind
-        self.schema = self._maker.schema
-
-    def dialect(self, where: str, notes: Notes) -> Dialect:
-        """For a file or writer that begins."""
-        return self._kind(where, notes)
-
-    def table(self, parsed: list[Conn]) -> Table | None:
-        """The records."""
-        return self._maker.table(parsed) if parsed else None
-
-    def state(self) -> Arrays:
-        """Counts of its windows."""
-        return self._maker.state()
-
-    def restore(self, arrays: Arrays) -> None:
-        """Continue with them; raises ModelError for nonsense, and then nothing is changed."""
-        maker = LogConnections(self._schema)
-        maker.restore(arrays)
-        self._maker = maker
-
-    @property
-    def counters(self) -> Counter[str]:
-        """Connections that left a window early."""
-        return Counter(traffic_window_full=self._maker.dropped)
-
-
-class LogDialect(ABC):
-    """Line by line; one that is not understood is counted and passed over."""
-
-    def __init__(self, where: str, notes: Notes) -> None:
-        self.where = where
-        self.notes = notes
-        self.problem = ""
-        self.line = 0
-
-    @property
-    def header(self) -> bytes:
-        """Nothing: every line tells all."""
-        return b""
-
-    def parse(self, lines: bytes, *, final: bool = False) -> list[Conn]:
-        """The connections of some lines."""
-        found: list[Conn] = []
-        for raw in lines.removesuffix(b"\n").split(b"\n") if lines else ():
-            self.line += 1
-            try:
-                conn = self.read_line(line) if (line := raw.rstrip(b"\r")) else None
-            except msgspec.ValidationError as error:
-                self.skip("bad_value", str(error))
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                self.skip("bad_json", str(error))
-            except (ValueError, OverflowError) as error:
-                self.skip("bad_value", str(error))
-            else:
-                if conn is not None:
-                    found.append(conn)
-        return found
-
-    def skip(self, reason: str, message: str) -> None:
-        """Pass over the line."""
-        self.notes.skip(reason, self.where, self.line, message)
-
-    @abstractmethod
-    def read_line(self, line: bytes) -> Conn | None:
-        """What a line says; None if it is none of ours. Raises ValueError and msgspec's errors."""

@@ -25,7 +25,7 @@ import msgspec
 
 from netclust.kernels import decode
 from netclust.stream.sources.conn_records import MAX_COUNT, Conn, address_words, iso_ns, protocol_number
-from netclust.stream.sources.dialects import LogDialect
+from netclust.stream.sources.log_format import LogDialect
 
 __all__ = ["EveDialect", "conn_state"]
 

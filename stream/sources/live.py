@@ -19,6 +19,7 @@ from netclust.errors import InputError, ModelError
 from netclust.schema import Schema
 from netclust.stream import live
 from netclust.stream.flow_table import FlowTimeouts
+from netclust.stream.packets import RING_BYTES, InterfaceAwayError
 from netclust.stream.sources.base import MAX_SEQ, TICK_SECONDS, Arrival, SourceState
 from netclust.stream.sources.packet_flows import PacketFlows
 
@@ -55,7 +56,7 @@ class LiveSource:
         max_flows: int = 131_072,
         timeouts: FlowTimeouts | None = None,
         tunnels: bool = False,
-        ring_bytes: int = live.RING_BYTES,
+        ring_bytes: int = RING_BYTES,
     ) -> None:
         self.name = name
         self.counters: Counter[str] = Counter(dict.fromkeys(_COUNTED, 0))
@@ -86,7 +87,7 @@ class LiveSource:
                 self._flows.begin_at(facts.seq)
         try:
             self._capture = self._opened()
-        except live.InterfaceAwayError as error:
+        except InterfaceAwayError as error:
             if state is None:
                 raise
             self.trouble = str(error)

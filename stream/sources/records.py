@@ -27,16 +27,24 @@ from typing import Any
 from netclust.container import Arrays
 from netclust.datasets.opening import STDIN, peek_bytes
 from netclust.datasets.records import MAX_LINE_BYTES, MAX_VALUES, RecordParser
+from netclust.datasets.running_time import RunningTime
 from netclust.errors import InputError, ModelError
 from netclust.schema import Schema, load_schema
 from netclust.stream.bus.addresses import is_bus
 from netclust.stream.daemon.config import SourceConfig
-from netclust.stream.relations import RunningTime
-from netclust.stream.sources.base import MAX_SEQ, TICK_SECONDS, Arrival, SourceState, empty_table, next_epoch, numbered
-from netclust.stream.sources.dialects import Dialect, Format, LogFormat, Notes
+from netclust.stream.sources.base import (
+    MAX_SEQ,
+    TICK_SECONDS,
+    Arrival,
+    SourceState,
+    empty_table,
+    is_socket,
+    next_epoch,
+    numbered,
+)
+from netclust.stream.sources.dialects import Dialect, Format, Notes
 from netclust.stream.sources.files import FileFeed
 from netclust.stream.sources.lines import Feed, LineCutter, Piece
-from netclust.stream.sources.sockets import PipeFeed, SocketFeed, is_socket
 from netclust.table import Table, concat_tables
 
 __all__ = ["RecordFormat", "TextSource", "open_text_source"]
@@ -51,11 +59,13 @@ def open_text_source(config: SourceConfig, schema: Schema | None = None) -> Text
     if config.kind == "records":
         form: Format = RecordFormat(schema or load_schema("kdd"), 1024 if is_socket(config.path) else 8192)
     elif config.kind == "zeek":
+        from netclust.stream.sources.log_format import LogFormat
         from netclust.stream.sources.zeek import ZeekDialect
 
         form = LogFormat(schema.name if schema else "conn", ZeekDialect)
     elif config.kind == "eve":
         from netclust.stream.sources.eve import EveDialect
+        from netclust.stream.sources.log_format import LogFormat
 
         form = LogFormat(schema.name if schema else "conn", EveDialect)
     else:
@@ -71,14 +81,21 @@ def _feed(config: SourceConfig) -> Feed:
 
         return BusFeed(config.path)
     if is_socket(config.path):
+        from netclust.stream.sources.sockets import SocketFeed
+
         return SocketFeed(config.path, max_writers=config.max_writers)
-    if config.path == STDIN:
-        return PipeFeed()
+    if config.path == STDIN or _is_named_pipe(config.path):
+        from netclust.stream.sources.sockets import PipeFeed
+
+        return PipeFeed() if config.path == STDIN else PipeFeed(config.path)
+    return FileFeed(config.path, follow=config.follow)
+
+
+def _is_named_pipe(path: str) -> bool:
     try:
-        is_pipe = stat.S_ISFIFO(os.stat(config.path).st_mode)
+        return stat.S_ISFIFO(os.stat(path).st_mode)
     except OSError:
-        is_pipe = False
-    return PipeFeed(config.path) if is_pipe else FileFeed(config.path, follow=config.follow)
+        return False
 
 
 class RecordFormat:

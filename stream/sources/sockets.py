@@ -29,6 +29,7 @@ from urllib.parse import urlsplit
 
 from netclust.datasets.opening import STDIN
 from netclust.errors import InputError
+from netclust.stream.sources.base import is_socket
 from netclust.stream.sources.lines import GATHER_SECONDS, NOTHING, READ_BYTES, LineCutter, Lines, Piece
 
 __all__ = ["PipeFeed", "SocketFeed", "is_socket"]
@@ -338,11 +339,6 @@ def _looked_at(fd: int) -> bytes:
         return bytes(stream.read1(held)) if held else b""
     finally:
         os.set_blocking(fd, blocking)
-
-
-def is_socket(path: str) -> bool:
-    """Whether a source's path is one to listen at."""
-    return path.startswith(("tcp://", "unix://"))
 
 
 def _remove_stale(path: str, url: str) -> None:

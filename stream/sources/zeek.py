@@ -25,7 +25,8 @@ import msgspec
 
 from netclust.kernels import decode
 from netclust.stream.sources.conn_records import MAX_COUNT, Conn, address_words, epoch_ns, iso_ns, protocol_number
-from netclust.stream.sources.dialects import LogDialect, Notes
+from netclust.stream.sources.dialects import Notes
+from netclust.stream.sources.log_format import LogDialect
 
 __all__ = ["ZeekDialect"]
 

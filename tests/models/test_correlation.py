@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netclust.errors import InputError
-from netclust.learners import Lsp, NSlack, OneSlack
+from netclust.learners.n_slack import NSlack
+from netclust.learners.one_slack import OneSlack
+from netclust.learners.perceptron import Lsp
 from netclust.losses.partition import mitre_loss, pairwise_loss, with_pairwise_loss
 from netclust.models.correlation import CorrelationProblem, cluster_by, pair_scores
 from netclust.pairs import StoredPairs, pair_count, same_cluster

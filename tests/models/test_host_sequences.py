@@ -50,7 +50,7 @@ def test_features_are_the_same_columns_every_day(days: list[JudgedDay]) -> None:
 
 def test_labels_are_not_shown_to_the_linker(days: list[JudgedDay]) -> None:
     day = days[0]
-    from netclust.models.shipped import load_shipped
+    from netclust.shipped.loading import load_shipped
 
     model = load_shipped("flow")
     hidden = day.table[np.arange(len(day))]

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from netclust.datasets.synth_pairs import synth_pairs
 from netclust.errors import InputError
-from netclust.learners import Lsp, Lspa, OneSlack
+from netclust.learners.one_slack import OneSlack
+from netclust.learners.perceptron import Lsp, Lspa
 from netclust.losses.trace import trace_loss
 from netclust.models.kmeans import METHODS, KmeansProblem, KmeansSet
 from netclust.pairs import ComputedPairs, StackedPairs, StoredPairs, pair_count

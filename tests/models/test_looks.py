@@ -17,7 +17,6 @@ from netclust.cli import main
 from netclust.datasets.records import RecordReader
 from netclust.datasets.simulate import simulate
 from netclust.errors import InputError
-from netclust.models import looks
 from netclust.models.looks import TEST_SETS, count_test_uses, find_ledger, record_test_use
 from netclust.schema import load_schema
 
@@ -27,10 +26,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def no_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """As if the suite did not set it; the checkout's ledger is one of the test's own."""
+    """The default ledger, as if the suite named none: in a state folder of the test's own, which is not made yet."""
     monkeypatch.delenv("NETCLUST_LOOKS")
-    monkeypatch.setattr(looks, "LEDGER", tmp_path / "checkout.jsonl")
-    return tmp_path / "checkout.jsonl"
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "netclust" / "test-looks.jsonl"
 
 
 def test_a_line_has_its_format(tmp_path: Path) -> None:
@@ -67,42 +66,48 @@ def test_lines_written_at_the_same_time_do_not_mix(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "off"])
-def test_nothing_is_noted_while_the_variable_is_off(
+def test_no_look_is_noted_while_the_variable_is_off(
     value: str, no_variable: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    no_variable.touch()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NETCLUST_LOOKS", value)
     assert find_ledger() is None
     assert not record_test_use("x", KDD_TEST, rows=1, draws=1)
     assert count_test_uses(no_variable) == (0, 0)
-    assert [p.name for p in tmp_path.iterdir()] == ["checkout.jsonl"]
+    assert not list(tmp_path.iterdir())
 
 
-def test_the_variable_wins(no_variable: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    no_variable.touch()
+def test_a_ledger_named_by_the_variable_wins(
+    no_variable: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("NETCLUST_LOOKS", str(tmp_path / "mine.jsonl"))
     assert record_test_use("x", KDD_TEST, rows=4, draws=1)
     assert count_test_uses(tmp_path / "mine.jsonl") == (1, 4)
-    assert count_test_uses(no_variable) == (0, 0)
+    assert not no_variable.parent.exists()
 
 
-def test_an_installed_package_makes_no_ledger(no_variable: Path) -> None:
-    assert not record_test_use("x", KDD_TEST, rows=1, draws=1)
-    assert not no_variable.exists()
-    no_variable.touch()
+def test_looks_go_to_the_users_state_folder_by_default(no_variable: Path) -> None:
+    assert find_ledger() == no_variable
+    assert not record_test_use("x", "0" * 64, rows=1, draws=1)
+    assert not no_variable.parent.exists()
     assert record_test_use("x", KDD_TEST, rows=1, draws=1)
-    assert count_test_uses(no_variable) == (1, 1)
+    assert record_test_use("x", KDD_TEST, rows=2, draws=1)
+    assert count_test_uses(no_variable) == (2, 3)
 
 
-def test_a_ledger_that_cannot_be_written_is_not_found(no_variable: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    no_variable.touch()
+def test_the_default_ledger_is_not_in_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NETCLUST_LOOKS")
+    ledger = find_ledger()
+    assert ledger is None or ROOT not in ledger.parents
+
+
+def test_a_state_folder_that_cannot_be_written_has_no_ledger(
+    no_variable: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anything
     assert find_ledger() is None
-
-
-def test_the_checkout_has_its_own_ledger() -> None:
-    assert ROOT / "benchmarks" / "test-looks.jsonl" == looks.LEDGER
+    assert not record_test_use("x", KDD_TEST, rows=1, draws=1)
+    assert not no_variable.parent.exists()
 
 
 def test_a_named_ledger_that_cannot_be_written_is_refused(tmp_path: Path) -> None:

@@ -10,7 +10,9 @@ import pytest
 import scipy.sparse
 
 from netclust.errors import InputError
-from netclust.learners import FrankWolfe, NSlack, OneSlack
+from netclust.learners.frank_wolfe import FrankWolfe
+from netclust.learners.n_slack import NSlack
+from netclust.learners.one_slack import OneSlack
 from netclust.models.multilabel import LabelRows, MultilabelProblem, hamming, hamming_rows
 from netclust.models.oracle_theory import Approximate, most_constraints, objective
 from netclust.structures.binary_network import METHODS, Inference, Labelling

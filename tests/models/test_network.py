@@ -13,9 +13,10 @@ from netclust.datasets.simulate import HELD_BACK, KNOWN, simulate
 from netclust.encoding import fit_encoding
 from netclust.errors import InputError
 from netclust.linker import Linker, LinkerConfig
+from netclust.linking_protocols import linker_config
 from netclust.model import Model
 from netclust.models import network
-from netclust.models.evaluation import evaluate_network, linker_config
+from netclust.models.evaluation import evaluate_network
 from netclust.models.network import best_scores, train_network, with_reference
 from netclust.models.params import TrainParams
 from netclust.schema import parse_schema

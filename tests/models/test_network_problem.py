@@ -11,7 +11,7 @@ import twins
 
 from netclust.batch import Batch
 from netclust.errors import InputError
-from netclust.learners import Lsp, Lspa
+from netclust.learners.perceptron import Lsp, Lspa
 from netclust.learners.stream import StreamRule, train_stream
 from netclust.losses.arc_prices import ArcPrices
 from netclust.models.network_problem import Arcs, NetworkProblem, StreamLabels, cut_slices

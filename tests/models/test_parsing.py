@@ -12,8 +12,10 @@ from parse_twins import every_tree, made_grammar, node_scores
 from netclust import container
 from netclust.datasets.toy_treebank import toy_trees
 from netclust.errors import InputError, ModelError
-from netclust.learners import FrankWolfe, Lsp, OneSlack
+from netclust.learners.frank_wolfe import FrankWolfe
 from netclust.learners.minmax import Inference, linear_set, min_max
+from netclust.learners.one_slack import OneSlack
+from netclust.learners.perceptron import Lsp
 from netclust.learners.sparse_features import in_full
 from netclust.models.grammar_task import TASK, GrammarSettings
 from netclust.models.parsing.auxiliary import Auxiliary, SpanProblem, cross_fitted_notes

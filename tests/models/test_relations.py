@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netclust.errors import InputError
-from netclust.models.relations import Template, columns_of, read_templates, unroll
+from netclust.models.relation_joins import unroll
+from netclust.models.relations import Template, columns_of, read_templates
 
 
 def some_nodes(seed: int, rows: int = 40) -> dict[str, Any]:

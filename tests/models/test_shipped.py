@@ -15,14 +15,19 @@ from netclust.datasets.simulate import simulate
 from netclust.errors import InputError
 from netclust.linker import Linker, LinkerConfig
 from netclust.model import Model
-from netclust.models.shipped import RECIPES, Office, load_shipped, main, make_shipped, shipped_models, simulated_days
+from netclust.models.shipped import RECIPES, Office, main, make_shipped, simulated_days
 from netclust.schema import load_schema
+from netclust.shipped.loading import load_shipped, shipped_models
 
 QUICK = (
     Office(start="2024-01-01T10:00:00Z", seed=1, hosts=8, clients="10.20.0.0/24", hours=0.2),
     Office(start="2024-01-02T10:00:00Z", seed=2, hosts=8, clients="10.21.0.0/24", hours=0.2),
 )
 USUAL = (Office(start="2024-01-03T10:00:00Z", seed=3, hosts=20, clients="10.22.0.0/24", hours=0.75, attacks="none"),)
+
+
+def test_every_shipped_model_has_a_recipe() -> None:
+    assert tuple(sorted(RECIPES)) == shipped_models()
 
 
 @pytest.mark.parametrize("name", shipped_models())

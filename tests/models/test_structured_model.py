@@ -15,7 +15,7 @@ from netclust import container
 from netclust.cli import structured
 from netclust.cli.info import run as info
 from netclust.errors import InputError, ModelError
-from netclust.models.structured_model import KIND, StructuredModel, task_named
+from netclust.models.structured_model import KIND, StructuredModel, know_task, task_named
 from netclust.models.structured_task import choose_cost, learn
 
 ENCODER = TASK.fit(RAW, CountSettings())
@@ -23,7 +23,8 @@ ENCODER = TASK.fit(RAW, CountSettings())
 
 @pytest.fixture(autouse=True)
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("netclust.models.structured_model.TASKS", {"counting": "counting_task"})
+    monkeypatch.setattr("netclust.models.structured_model.NAMES", ("counting",))
+    know_task("counting", lambda: TASK)
 
 
 def trained(**chosen: Any) -> StructuredModel:

@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 
 from netclust.errors import InputError
 from netclust.hashed_pairs import HashedPairs
-from netclust.learners import AntecedentProblem, ForestProblem, LatentSvm, LinkProblem, OneSlack
+from netclust.learners.antecedents import AntecedentProblem
+from netclust.learners.forest import ForestProblem, LinkProblem
+from netclust.learners.latent import LatentSvm
+from netclust.learners.one_slack import OneSlack
 from netclust.losses.edge import delta_f, delta_yj
 from netclust.structures.antecedents import (
     AntecedentCosts,

@@ -76,7 +76,7 @@ def test_training_says_what_its_json_says(run: Any, files: Files, tmp_path: Path
     assert json.loads(only.out)["report"] == report
 
 
-def test_epochs_are_chosen_on_development_documents(run: Any, files: Files, tmp_path: Path) -> None:
+def test_development_documents_choose_when_training_ends(run: Any, files: Files, tmp_path: Path) -> None:
     options = [*QUICK, "--dev", files.test, "--strongest", 2000, "--jobs", 1]
     ran = run("train", "coreference", files.train, "-o", tmp_path / "some.model", *options)
     assert ran.code == 0, ran.err

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from netclust.datasets.simulate import HELD_BACK, KNOWN, simulate
-from netclust.models.evaluation import evaluate_network, linker_config
+from netclust.linking_protocols import linker_config
+from netclust.models.evaluation import evaluate_network
 from netclust.models.network import train_network
 from netclust.models.params import TrainParams
 

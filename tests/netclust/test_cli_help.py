@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import typer
 
-from netclust.cli.app import app
+from netclust.cli.app import load_commands
 from netclust.datasets.capture_simulator import expected_bytes, simulate_capture
 from netclust.errors import InputError, MissingExtraError
 from netclust.optional import require_optional
@@ -26,12 +26,22 @@ def commands(command: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     return [path, *(found for name, each in inside.items() for found in commands(each, (*path, name)))]
 
 
-@pytest.mark.parametrize("words", commands(typer.main.get_command(app)), ids=" ".join)
+@pytest.mark.parametrize("words", commands(typer.main.get_command(load_commands())), ids=" ".join)
 def test_a_short_option_shows_the_help_of_every_command(run: Callable[..., Any], words: tuple[str, ...]) -> None:
     ran = run(*words, "-h")
     assert ran.code == 0
     assert ran.out.startswith(f"Usage: {' '.join(('netclust', *words))} ")
     assert "-h, --help" in ran.out
+
+
+@pytest.mark.parametrize("name", ["detect", "flows", "info", "warmup", "watch", "run", "alerts", "label", "suppress"])
+def test_a_command_beside_traffic_is_found_without_the_others(name: str) -> None:
+    code = (
+        "import sys, typer; from netclust.cli.app import load_commands; "
+        f"assert {name!r} in typer.main.get_command(load_commands({name!r})).commands; "
+        "assert 'netclust.cli.clustering_app' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 # Completion

@@ -183,6 +183,36 @@ def test_what_is_not_scored_is_carried() -> None:
     assert past.key[0] != past.key[1]
 
 
+def test_records_are_shown_as_they_came() -> None:
+    table, later = simulate(2000, seed=1).table(), simulate(300, seed=2).table()
+    encoding = fit_encoding(table)
+    batch = encoding.encode(later)
+    for row in range(len(later)):
+        shown = encoding.shown(later, row).values()
+        decoded = dict(zip(encoding.shown_names, encoding.decode(batch.num[row], batch.code[row]), strict=True))
+        assert list(shown) == list(decoded)
+        for attribute in (*encoding.numeric, *encoding.schema.coded):
+            now, then = shown[attribute.name], decoded[attribute.name]
+            if isinstance(now, str) or now is None:
+                assert now == then
+            elif attribute.transform == "log1p":
+                assert isinstance(then, float)
+                assert now == pytest.approx(then, rel=1e-4, abs=1e-4)
+
+
+def test_a_value_beyond_training_is_shown_as_it_is_and_one_that_was_not_met_is_none() -> None:
+    schema = parse_schema("""
+name = "t"
+attribute = [{name = "rate", transform = "clip"}, {name = "kind", kind = "symbolic"}, {name = "on", kind = "binary"}]
+""")
+    past = Table.from_columns(schema, {"rate": [0.0, 1.0], "kind": ["a", "b"], "on": [0, 1]})
+    today = Table.from_columns(schema, {"rate": [7.0, 0.1234567], "kind": ["a", "c"], "on": [1, 0]})
+    encoding = fit_encoding(past)
+    assert encoding.shown(today, 0).values() == {"rate": 7.0, "kind": "a", "on": "1"}
+    assert encoding.shown(today, 1).values() == {"rate": 0.123457, "kind": None, "on": "0"}
+    assert encoding.texts(today, np.array([1, 0, 0]), 0).tolist() == ["", "a", "a"]
+
+
 def test_simulated_training_records_lie_in_0_to_1() -> None:
     past = simulate(2000).table()
     batch = fit_encoding(past).encode(past)

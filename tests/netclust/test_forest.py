@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from netclust.errors import InputError
 from netclust.kernels.union_find import grow_forest, number_components
-from netclust.learners import Lsp, Lspa
 from netclust.learners.forest import ForestProblem, clusters
+from netclust.learners.perceptron import Lsp, Lspa
 from netclust.losses.edge import delta_f, delta_yj
 from netclust.losses.forest import delta_yj_pairs
 from netclust.pairs import ComputedPairs, PairIndex, StoredPairs, all_pairs, pair_count, pair_index

@@ -12,7 +12,7 @@ from netclust.encoding import fit_encoding
 from netclust.errors import InputError
 from netclust.labels import KEPT_FOR_PEOPLE, MAX_LABEL_CHARACTERS, LabelTable
 from netclust.linker import Linker, LinkerConfig
-from netclust.online import distance_model
+from netclust.model import distance_model
 from netclust.schema import parse_schema
 from netclust.table import Table
 

@@ -8,8 +8,9 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from netclust.learners import Lsp, Lspa, TreeProblem
-from netclust.losses import delta_f, delta_yj
+from netclust.learners.perceptron import Lsp, Lspa
+from netclust.learners.problem import TreeProblem
+from netclust.losses.edge import delta_f, delta_yj
 
 LEARNERS = [Lsp(), Lspa()]
 LOSSES = [delta_f, partial(delta_yj, r=0.5)]

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netclust.errors import InputError
-from netclust.learners import Lsp, Lspa, TreeProblem
 from netclust.learners.forest import ForestProblem, LinkProblem, clusters
+from netclust.learners.perceptron import Lsp, Lspa
+from netclust.learners.problem import TreeProblem
 from netclust.losses.edge import delta_f, delta_yj
 from netclust.pairs import ComputedPairs, PairIndex, StoredPairs, all_pairs, pair_count
 from netclust.structures.links import LinkTree, best_links, gold_links, stored_arcs

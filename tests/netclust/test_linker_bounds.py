@@ -10,8 +10,8 @@ from netclust.linker import Linker, LinkerConfig
 
 
 def arrays_of(linker):
-    parts = [a for part in linker._parts for a in (*part.window, *part.clusters, part.cursor)]
-    return [(id(a), a.nbytes) for a in (*parts, *linker._refs, *linker._acc, *linker._matches)]
+    parts = [a for part in linker.memory.partitions for a in (*part.window, *part.clusters, part.cursor)]
+    return [(id(a), a.nbytes) for a in (*parts, *linker.memory.references, *linker._acc, *linker._matches)]
 
 
 def test_a_flood_of_new_things_does_not_grow_the_state():
@@ -110,7 +110,7 @@ def test_the_share_of_matured_records_is_capped(share):
         assert linker.counters()["trusted"] <= cap
         if event is not None:
             linker.undo(event.event)
-    window, live = linker._parts[0].window, linker._parts[0].live
+    window, live = linker.memory.partitions[0].window, linker.memory.partitions[0].live
     trusted = linker.counters()["trusted"]
     assert max(cap - 1, 0) <= trusted <= cap  # the oldest may just have left
     assert int((window.side[live] == 1).sum()) == trusted

@@ -104,7 +104,7 @@ def test_a_member_is_found_by_its_arrival_number_for_as_long_as_it_can_be_linked
     linker = Linker(line_model(), LinkerConfig(referent_window=4))
     values = [0.25 * k for k in range(50)]
     linker.process(line(values))
-    (part,) = linker._parts
+    (part,) = linker.memory.partitions
     assert part.live.start > 0
     for tick in range(46, 50):
         found = part.find(tick)

@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from netclust.losses import ArcLoss, delta_f, delta_yj
-from netclust.structures import arc_sum, best_tree, candidate_arcs, clusters, gold_arcs
+from netclust.losses.edge import ArcLoss, delta_f, delta_yj
+from netclust.structures.tree import arc_sum, best_tree, candidate_arcs, clusters, gold_arcs
 
 F2_Y = np.array([1, 2, 2, 3, 2, 1, 2])
 

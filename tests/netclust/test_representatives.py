@@ -20,7 +20,7 @@ POLICIES = ["reservoir", "medoid", "difficulty"]
 
 
 def kept_ticks(linker):
-    return sorted(int(t) for part in linker._parts for t in part.representatives.tick)
+    return sorted(int(t) for part in linker.memory.partitions for t in part.representatives.tick)
 
 
 def flooded(representatives, keep="reservoir", window=20, **more):
@@ -47,15 +47,17 @@ def test_a_rare_class_survives_a_flood_of_ten_windows(keep, room):
 
 def test_the_store_never_grows_and_is_never_larger_than_it_was_made():
     linker = Linker(line_model(), LinkerConfig(referent_window=10, representatives=7))
-    arrays = [a for part in linker._parts for a in (*part.kept.member, *part.kept[1:])]
+    arrays = [a for part in linker.memory.partitions for a in (*part.kept.member, *part.kept[1:])]
     rng = np.random.default_rng(0)
     for first in range(0, 1000, 100):
         linker.process(line(rng.random(100), first=first))
         assert linker.counters()["representatives"] == 7
         assert linker.counters()["referents"] == 10
-    after = [a for part in linker._parts for a in (*part.kept.member, *part.kept[1:])]
+    after = [a for part in linker.memory.partitions for a in (*part.kept.member, *part.kept[1:])]
     assert all(a is b for a, b in zip(arrays, after, strict=True))
-    assert not any(a.size for part in Linker(line_model())._parts for a in (part.kept.weight, part.kept.held))
+    assert not any(
+        a.size for part in Linker(line_model()).memory.partitions for a in (part.kept.weight, part.kept.held)
+    )
 
 
 @pytest.mark.parametrize("room", [16, 200])
@@ -63,7 +65,7 @@ def test_a_reservoir_is_a_uniform_sample_of_its_cluster(room):
     n, bins, counts = 8000, 10, np.zeros(10)
     for shift in range(20):
         linker = Linker(line_model(), LinkerConfig(referent_window=5, representatives=room))
-        linker._parts[0].cursor[kernels.PUSHED] = shift * 100_000  # other numbers, another sample
+        linker.memory.partitions[0].cursor[kernels.PUSHED] = shift * 100_000  # other numbers, another sample
         linker.process(line(np.full(n, 0.9)))
         found = np.array(kept_ticks(linker))
         counts += np.histogram(found, bins, (0, n))[0]
@@ -87,7 +89,7 @@ def test_a_medoid_is_what_records_linked_to_and_difficulty_the_closest_verdict()
 def test_a_record_without_a_normal_referent_is_as_hard_as_can_be():
     linker = Linker(line_model([(0.9, "dos")]), LinkerConfig(referent_window=1, representatives=1, keep="difficulty"))
     assert linker.process(line([0.9, 0.9, 0.9])).score.tolist() == [np.inf] * 3
-    assert linker._parts[0].kept.priority.tolist() == [0.0]
+    assert linker.memory.partitions[0].kept.priority.tolist() == [0.0]
 
 
 def test_ties_go_to_references_then_to_the_oldest_kept_then_to_the_window():
@@ -109,7 +111,7 @@ def test_of_equals_on_both_sides_the_older_is_linked_to_wherever_it_lies():
     linker = linker.with_model(replace(linker.model, calibration=root))
     v = linker.score_only(line([0.5]))
     assert (v.parent[0], v.score[0]) == (0, 0.0)
-    kept = linker._parts[0].kept  # the same two, in the other order
+    kept = linker.memory.partitions[0].kept  # the same two, in the other order
     for array in (*kept.member, kept.priority):
         array[..., :2] = array[..., [1, 0]]
     assert_same(linker.score_only(line([0.5])), v)
@@ -128,7 +130,7 @@ def test_feedback_reaches_what_is_kept_and_can_be_undone():
     assert linker.label_record(f"0:{tick}", "benign").covered == 1
     assert linker.members(record_id=f"0:{tick}")[0].tolist() == [[0.5]]
     assert len(linker.members(cluster=3)[0]) == said.covered
-    assert linker._parts[0].find(tick)[0].tolist() == [0.5]
+    assert linker.memory.partitions[0].find(tick)[0].tolist() == [0.5]
 
 
 def test_what_is_withheld_is_not_kept_and_what_has_matured_is_not_trusted_for_good():
@@ -137,7 +139,7 @@ def test_what_is_withheld_is_not_kept_and_what_has_matured_is_not_trusted_for_go
     )
     linker.process(line([0.1] * 40, times=range(40)))
     assert linker.counters()["trusted"] <= 2
-    part = linker._parts[0]
+    part = linker.memory.partitions[0]
     assert len(part.representatives.tick) == 9
     assert not part.representatives.trusted.any()
     never = Linker(line_model(), LinkerConfig(referent_window=4, representatives=9, mature_after=1e6))

@@ -20,8 +20,8 @@ from netclust.kernels import link as kernels
 from netclust.kernels.jit import borrowing, kernel
 from netclust.linker import Linker, LinkerConfig
 from netclust.models.network import train_network
-from netclust.models.shipped import load_shipped
 from netclust.searching import PRUNE_FROM
+from netclust.shipped.loading import load_shipped
 
 LONG = bool(os.environ.get("NETCLUST_LONG"))
 
@@ -100,7 +100,7 @@ def test_any_stream_with_any_feedback_gives_the_same(seed, config):
             if scope is not None:
                 for linker in (full, pruned):
                     say(linker, scope, target, label, from_tick)
-        for p, part in enumerate(pruned._parts):
+        for p, part in enumerate(pruned.memory.partitions):
             index, how = pruned.referent_search.window(p, part)
             if how:
                 check_index(index, part)
@@ -162,7 +162,7 @@ def test_no_bound_is_below_a_score(small_groups):
         features, widths = len(model.encoding.kept), model.encoding.widths
         linker = with_names(Linker(model, LinkerConfig(referent_window=60), search="pruned"))
         linker.process(random_stream(rng, 60, features, widths))
-        index = linker.referent_search.window(0, linker._parts[0])[0]
+        index = linker.referent_search.window(0, linker.memory.partitions[0])[0]
         some = random_stream(rng, 20, features, widths)
         out = np.zeros((20 * 61, 4), np.float32)
         n = bounds_and_scores(index, linker.referent_search.scratch(0), model.scorer, some.num, some.code, out)
@@ -222,9 +222,9 @@ def test_an_index_that_is_full_is_given_up_and_made_anew(monkeypatch):
 def test_auto_scans_few_referents_and_leaves_bounds_where_they_do_not_pay():
     model = train_network(simulate(3000, seed=1).table(), seed=0)  # a perceptron: weights of either sign
     few = Linker(model, LinkerConfig(referent_window=PRUNE_FROM - 1))
-    assert few.referent_search.window(0, few._parts[0])[1] == kernels.FULL
+    assert few.referent_search.window(0, few.memory.partitions[0])[1] == kernels.FULL
     many = Linker(model, LinkerConfig(referent_window=PRUNE_FROM))
-    assert many.referent_search.window(0, many._parts[0])[1] == kernels.CHEAPEST
+    assert many.referent_search.window(0, many.memory.partitions[0])[1] == kernels.CHEAPEST
     today = model.encoding.encode(simulate(12_000, seed=2, day=1).table())
     many.process(today)
     work = many.referent_search.work()

@@ -49,7 +49,7 @@ def test_another_model_leaves_what_was_frozen_as_it_was() -> None:
     other = replace(MODEL, averaged=MODEL.averaged * 2, last=MODEL.last * 2)
     moved = one.with_model(other)
     assert moved.counters()["referents"] == 200  # it goes on with the same buffer
-    assert not np.array_equal(moved._parts[0].window.unary[500:700], frozen.arrays["0.window.unary"])
+    assert not np.array_equal(moved.memory.partitions[0].window.unary[500:700], frozen.arrays["0.window.unary"])
     moved.process(TODAY[700:])
     assert frozen.pack() == expected
 
@@ -69,7 +69,7 @@ def test_the_columns_that_never_change_are_not_copied() -> None:
     one = linker()
     one.process(TODAY[:700])
     frozen = one.freeze()
-    window = one._parts[0].window
+    window = one.memory.partitions[0].window
     for name, array in window._asdict().items():
         assert np.shares_memory(frozen.arrays[f"0.window.{name}"], array) is (name in SETTLED)
 
@@ -77,8 +77,8 @@ def test_the_columns_that_never_change_are_not_copied() -> None:
 def test_a_frozen_copy_that_is_gone_keeps_no_second_buffer() -> None:
     one = linker()
     one.process(TODAY[:700])
-    before = one._parts[0].window
+    before = one.memory.partitions[0].window
     one.freeze()
     gc.collect()
     one.process(TODAY[700:])
-    assert one._parts[0].window is before
+    assert one.memory.partitions[0].window is before

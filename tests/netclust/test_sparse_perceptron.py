@@ -11,7 +11,10 @@ from hashed_cases import UNIT, as_f5, dense_psi, f5_pairs, random_pairs, stored
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netclust.learners import AntecedentProblem, ForestProblem, Lsp, Lspa, SparseProblem, TreeProblem
+from netclust.learners.antecedents import AntecedentProblem
+from netclust.learners.forest import ForestProblem
+from netclust.learners.perceptron import Lsp, Lspa
+from netclust.learners.problem import SparseProblem, TreeProblem
 from netclust.learners.sparse_features import SparseVector, row_difference
 
 PROBLEMS = [AntecedentProblem(40), AntecedentProblem(40, "yj", 0.5), ForestProblem(40)]

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from netclust.batch import Batch
-from netclust.learners import LatentSvm, Lsp, OneSlack
 from netclust.learners.forest import ForestProblem, LinkProblem, clusters
+from netclust.learners.latent import LatentSvm
+from netclust.learners.one_slack import OneSlack
+from netclust.learners.perceptron import Lsp
 from netclust.models.network_problem import NetworkProblem, cut_slices
 from netclust.pairs import ComputedPairs
 from netclust.similarity import WeightLayout

@@ -17,7 +17,9 @@ from toy_problems import (
     required,
 )
 
-from netclust.learners import FrankWolfe, NSlack, OneSlack
+from netclust.learners.frank_wolfe import FrankWolfe
+from netclust.learners.n_slack import NSlack
+from netclust.learners.one_slack import OneSlack
 from netclust.learners.working_set import WorkingSet
 
 EPSILON = 0.1

@@ -9,7 +9,11 @@ import pytest
 from toy_problems import Enumerated, full_optimum, largest, latent_trees, random_examples, required
 
 from netclust.errors import InputError
-from netclust.learners import FrankWolfe, LatentSvm, NSlack, OneSlack, TreeProblem
+from netclust.learners.frank_wolfe import FrankWolfe
+from netclust.learners.latent import LatentSvm
+from netclust.learners.n_slack import NSlack
+from netclust.learners.one_slack import OneSlack
+from netclust.learners.problem import TreeProblem
 
 RHO = 0.8
 LEARNERS = [OneSlack, NSlack]

@@ -11,7 +11,11 @@ import pytest
 from toy_problems import Enumerated, Example, latent_trees, random_examples
 
 from netclust.errors import InputError, ModelError
-from netclust.learners import FrankWolfe, LatentSvm, NSlack, OneSlack, TreeProblem
+from netclust.learners.frank_wolfe import FrankWolfe
+from netclust.learners.latent import LatentSvm
+from netclust.learners.n_slack import NSlack
+from netclust.learners.one_slack import OneSlack
+from netclust.learners.problem import TreeProblem
 
 ROOT = Path(__file__).parent.parent.parent
 PROBLEM = Enumerated(3)

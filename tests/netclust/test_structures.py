@@ -8,8 +8,8 @@ from math import factorial, prod
 import numpy as np
 import pytest
 
-from netclust.losses import delta_f, delta_yj
-from netclust.structures import arc_sum, best_tree, candidate_arcs, clusters, gold_arcs, gold_tree
+from netclust.losses.edge import delta_f, delta_yj
+from netclust.structures.tree import arc_sum, best_tree, candidate_arcs, clusters, gold_arcs, gold_tree
 
 F3_Y = np.array([1, 2, 2, 1])
 F3_SCORES = np.array(

@@ -18,7 +18,7 @@ from needed import need_module
 
 from netclust.datasets.capture_simulator import simulate_capture
 from netclust.model import Model
-from netclust.models.shipped import load_shipped
+from netclust.shipped.loading import load_shipped
 from netclust.stream.bus.base import Outgoing
 from netclust.stream.bus.factory import open_reader, open_writer
 from netclust.stream.bus.record_messages import merged, pack_records

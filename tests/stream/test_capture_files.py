@@ -45,10 +45,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from needed import need_module
 
+from netclust.datasets.capture_format import is_capture
 from netclust.errors import InputError
 from netclust.kernels import capture_index
 from netclust.stream import packets as interface_of_packets
-from netclust.stream.capture_files import CaptureFile, is_capture, open_captures
+from netclust.stream.capture_files import CaptureFile, open_captures
 from netclust.stream.capture_walk import BLOCK_PACKETS, BUFFER_BYTES
 
 

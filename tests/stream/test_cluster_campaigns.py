@@ -160,7 +160,7 @@ def test_clusters_are_bounded_and_nonsense_is_counted() -> None:
 
 
 def test_under_another_model_old_clusters_are_given_up() -> None:
-    from netclust.models.shipped import load_shipped
+    from netclust.shipped.loading import load_shipped
 
     campaigns = new_campaigns()
     for ident in "ab":

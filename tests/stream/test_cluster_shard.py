@@ -18,7 +18,7 @@ from netclust import container
 from netclust.batch import concat
 from netclust.errors import InputError, ModelError
 from netclust.linker import Linker
-from netclust.models.shipped import load_shipped
+from netclust.shipped.loading import load_shipped
 from netclust.stream.bus.base import Outgoing
 from netclust.stream.bus.record_messages import LabelMessage, RecordPlace, pack_label, pack_records, unpack_message
 from netclust.stream.cluster.messages import Member

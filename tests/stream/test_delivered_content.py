@@ -130,8 +130,9 @@ def test_a_zeek_label_of_256_characters_is_left_out(model: Model) -> None:
     """A line of a log may have one; no label is that long."""
     from collections import Counter
 
-    from netclust.models.shipped import load_shipped
-    from netclust.stream.sources.dialects import LogFormat, Notes
+    from netclust.shipped.loading import load_shipped
+    from netclust.stream.sources.dialects import Notes
+    from netclust.stream.sources.log_format import LogFormat
     from netclust.stream.sources.zeek import ZeekDialect
 
     line: dict[str, Any] = {

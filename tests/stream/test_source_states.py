@@ -21,8 +21,8 @@ from netclust.datasets.simulate import HELD_BACK, simulate
 from netclust.errors import InputError, ModelError
 from netclust.linker import Linker, LinkerConfig
 from netclust.models.network import train_network
-from netclust.models.shipped import load_shipped
 from netclust.schema import load_schema
+from netclust.shipped.loading import load_shipped
 from netclust.stream.capture_files import CaptureFile
 from netclust.stream.daemon.checkpoint import Loaded
 from netclust.stream.daemon.config import SourceConfig, parse_config

@@ -10,7 +10,7 @@ import pytest
 
 from netclust.datasets.simulate import simulate
 from netclust.errors import InputError
-from netclust.models.shipped import load_shipped
+from netclust.shipped.loading import load_shipped
 from netclust.stream.daemon.build import build_source
 from netclust.stream.daemon.config import SourceConfig
 from netclust.stream.sources.base import MemorySource

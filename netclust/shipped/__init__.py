@@ -1,0 +1,1 @@
+"""The models that come with netclust, and their loader. `netclust.models.shipped` makes them."""
