@@ -75,7 +75,7 @@ check: $(LINT)
 
 # The documentation, in site/ ; fails on a broken link. `.venv/bin/mkdocs serve` shows it while you write.
 docs: $(DOCS)
-	$(BIN)/python -m netclust.models.engine_plots docs/pictures
+	$(BIN)/python -m netclust.models.experiments.detection.engine_plots docs/pictures
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir site
 
 format: $(LINT)
@@ -99,7 +99,7 @@ captures: $(PEERS)
 
 # The models that come with netclust, made anew (some minutes; needs NSL-KDD for the weights of `kdd`).
 models: $(PEERS)
-	SOURCE_DATE_EPOCH=1704067200 $(BIN)/python -m netclust.models.shipped netclust/shipped \
+	SOURCE_DATE_EPOCH=1704067200 $(BIN)/python -m netclust.models.network.make_shipped netclust/shipped \
 	  --data '$(or $(NETCLUST_DATA),../shared/datasets)'
 
 # What the console costs and how it feels at 20,000 records a second (a quarter of an hour), and its pictures.

@@ -10,14 +10,18 @@ import pytest
 # Files that import a library that `make test` does not install; all their tests belong to other tiers.
 _NEED = {
     "bytewax": (
-        "netclust/stream/cluster/complaints.py",
-        "netclust/stream/cluster/flow.py",
-        "netclust/stream/cluster/lanes.py",
-        "netclust/stream/cluster/measures.py",
-        "tests/stream/test_cluster_complaints.py",
+        "netclust/stream/sharding/shard_warnings.py",
+        "netclust/stream/sharding/dataflow.py",
+        "netclust/stream/sharding/partitions.py",
+        "netclust/stream/sharding/shard_metrics.py",
+        "tests/stream/sharding/test_shard_warnings.py",
     ),
-    "scapy": ("tests/stream/composed_packets.py", "tests/stream/scapy_fields.py", "tests/stream/test_decode.py"),
-    "schemathesis": ("tests/stream/test_http_openapi.py",),
+    "scapy": (
+        "tests/helpers/streams/composed_packets.py",
+        "tests/helpers/streams/scapy_fields.py",
+        "tests/stream/packets/test_decode.py",
+    ),
+    "schemathesis": ("tests/stream/daemon/test_http_openapi.py",),
 }
 _MISSING = [library for library in _NEED if find_spec(library) is None]
 

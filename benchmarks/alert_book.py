@@ -14,10 +14,10 @@ import numpy as np
 from common import best_of, save
 from numpy.typing import NDArray
 
-from netclust.stream.alert_book import AlertBook, AnomalousRows
-from netclust.stream.daemon.config import AlertConfig, SuppressConfig
-from netclust.stream.suppression import SuppressionSet, suppression_of
-from netclust.verdicts import KNOWN_ATTACK
+from netclust.linking.verdicts import KNOWN_ATTACK
+from netclust.stream.alerts.alert_book import AlertBook, AnomalousRows
+from netclust.stream.alerts.suppression import SuppressionSet, suppression_of
+from netclust.stream.config import AlertConfig, SuppressConfig
 
 RECORDS = 100_000
 BATCH = 8192

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from common import best_of, save, timed
 
-from netclust.hashed_pairs import HashedPairs
-from netclust.learners.antecedents import AntecedentProblem
-from netclust.learners.forest import ForestProblem
 from netclust.learners.latent import LatentSvm
 from netclust.learners.one_slack import OneSlack
-from netclust.learners.pair_classifier import SparsePairClassifier, strongest_slots
 from netclust.learners.perceptron import Lsp, Lspa
+from netclust.models.coreference.antecedent_problem import AntecedentProblem
+from netclust.models.coreference.pair_classifier import SparsePairClassifier, strongest_slots
+from netclust.problems.forest_problem import ForestProblem
+from netclust.structures.hashed_pairs import HashedPairs
 
 MENTIONS, CANDIDATES, FEATURES, SLOTS = 290, 75, 60, 1 << 20
 MANY_SLOTS, FEW_DOCUMENTS = 1 << 24, 10

@@ -13,7 +13,7 @@ import time
 import common
 import numpy as np
 
-from netclust.structures.attractive import AttractiveNetwork, Cliques, best_labels
+from netclust.models.attractive.attractive_networks import AttractiveNetwork, Cliques, best_labels
 
 
 def edges_of(kind: str, nodes: int, rng: np.random.Generator) -> np.ndarray:

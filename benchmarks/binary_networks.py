@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from common import save
 
-from netclust.models.inference_quality import random_network, time_searches
-from netclust.structures.binary_network import infer, value
+from netclust.models.experiments.approximate.inference_quality import random_network, time_searches
+from netclust.models.multilabel.binary_network import infer, value
 
 SIZES = (5, 10, 14, 20, 30, 40, 60, 80, 160)
 NETWORKS = 20

@@ -18,12 +18,12 @@ import numpy as np
 from common import save
 from made_packets import make_capture
 
-from netclust.schema import load_schema
-from netclust.stream.capture_files import CaptureFile
-from netclust.stream.capture_reader import flow_records, tables_of
-from netclust.stream.capture_writer import CaptureWriter
-from netclust.stream.flow_table import FlowTable
-from netclust.stream.packets import ETHERNET, INDEX, NO_VLAN, PacketBlock
+from netclust.records.schema import load_schema
+from netclust.stream.packets.capture_files import CaptureFile
+from netclust.stream.packets.capture_reader import flow_records, tables_of
+from netclust.stream.packets.capture_writer import CaptureWriter
+from netclust.stream.packets.flow_table import FlowTable
+from netclust.stream.packets.packet_blocks import ETHERNET, INDEX, NO_VLAN, PacketBlock
 
 PACKETS, FLOOD = 10_000_000, 1_000_000
 

@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from common import save, timed
 
-from netclust.datasets.simulate import simulate
-from netclust.kernels import link as kernels
-from netclust.linker import Linker
+from netclust.datasets.simulators.simulate import simulate
+from netclust.kernels.linking import link as kernels
+from netclust.linking.linker import Linker
+from netclust.linking.snapshot import Frozen
 from netclust.shipped.loading import load_shipped
-from netclust.snapshot import Frozen
+from netclust.stream.config import WindowConfig
 from netclust.stream.daemon.checkpoint import CheckpointStore, Cut, Written
-from netclust.stream.daemon.config import WindowConfig
 
 MEMBERS = 1_000_000
 CHANGED = 20_000

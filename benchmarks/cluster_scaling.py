@@ -27,18 +27,18 @@ from typing import Any
 import numpy as np
 from common import save
 
-from netclust.adaptation import adapt
-from netclust.datasets.capture_simulator import simulate_capture
+from netclust.datasets.simulators.capture_simulator import simulate_capture
+from netclust.linking.adaptation import adapt
+from netclust.records.table import Table
 from netclust.shipped.loading import load_shipped
 from netclust.stream.bus.base import Outgoing
 from netclust.stream.bus.factory import open_reader, open_writer
 from netclust.stream.bus.record_messages import merged, pack_records
-from netclust.stream.cluster.shard import Shard
-from netclust.stream.daemon.config import Config, SourceConfig, load_config
-from netclust.stream.detector import Detector
+from netclust.stream.config import Config, SourceConfig, load_config
+from netclust.stream.detection.detector import Detector
+from netclust.stream.sharding.shard import Shard
 from netclust.stream.sources.base import Arrival
 from netclust.stream.sources.captures import open_packet_source
-from netclust.table import Table
 
 PARTITIONS = 8
 ROWS = 512
@@ -107,7 +107,7 @@ def one_process(config: Config, table: Table) -> float:
     import msgspec
 
     whole = msgspec.structs.replace(config, window=msgspec.structs.replace(config.window, partitions=PARTITIONS))
-    from netclust.model import Model
+    from netclust.scoring.model import Model
 
     detector = Detector(Model.load(config.model.path), whole, names=["eth0"])
     start = time.perf_counter()
@@ -118,7 +118,7 @@ def one_process(config: Config, table: Table) -> float:
 
 def shards_in_a_row(config: Config, sent: list[Outgoing]) -> tuple[float, list[tuple[int, float]]]:
     """Records a second of the shards in one process, without bus or Bytewax; size and seconds of their snapshots."""
-    from netclust.model import Model
+    from netclust.scoring.model import Model
 
     model = Model.load(config.model.path)
     shards = [Shard(model, config, p, PARTITIONS) for p in range(PARTITIONS)]
@@ -166,7 +166,7 @@ def large_window(config: Config, sent: list[Outgoing], referents: int = 100_000)
     """What a referent costs: memory of a shard's window, and its snapshot, which is taken every epoch."""
     import msgspec
 
-    from netclust.model import Model
+    from netclust.scoring.model import Model
 
     window = msgspec.structs.replace(config.window, referent_window=referents)
     shard = Shard(Model.load(config.model.path), msgspec.structs.replace(config, window=window), 0, 1)

@@ -18,11 +18,13 @@ import numpy as np
 from common import nsl_kdd, save
 
 from netclust.datasets.candidate_pairs import CandidatePairs
-from netclust.datasets.records import read_table
-from netclust.datasets.simulate import HELD_BACK, KNOWN, simulate
-from netclust.model import Model
-from netclust.models.cluster_pairs import candidate_pairs, distances
-from netclust.models.cluster_tracking import (
+from netclust.datasets.simulators.simulate import HELD_BACK, KNOWN, simulate
+from netclust.models.matching.matchings import MatchGraph, Partners, best_matching, chosen_edges
+from netclust.models.matching.task import TASK, MatchSettings, graph_of, learn
+from netclust.models.network.params import load_params
+from netclust.models.network.train_network import train_network
+from netclust.models.structured_task import choose_cost
+from netclust.models.tracking.cluster_tracking import (
     LEAST,
     NORMAL,
     TRACKING,
@@ -33,12 +35,10 @@ from netclust.models.cluster_tracking import (
     same_class,
     windows_of,
 )
-from netclust.models.matching_task import TASK, MatchSettings, graph_of, learn
-from netclust.models.network import train_network
-from netclust.models.params import load_params
-from netclust.models.structured_task import choose_cost
-from netclust.schema import load_schema
-from netclust.structures.matching import MatchGraph, Partners, best_matching, chosen_edges
+from netclust.models.tracking.profile_pairs import candidate_pairs, distances
+from netclust.records.reader import read_table
+from netclust.records.schema import load_schema
+from netclust.scoring.model import Model
 
 SEEDS = 5
 FALSE_ALARMS = 0.01

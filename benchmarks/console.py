@@ -29,8 +29,8 @@ from daemon_rate import SOCKET
 from loading import OTHER_CORE, WARM_UP, PinnedDaemon, make_pools, start_feeder, total
 from soak import QUICK_SOCKET, QUICK_WARM_UP, slope
 
-sys.path.insert(0, str(ROOT / "tests"))
-sys.path.insert(0, str(ROOT / "tests" / "stream"))
+sys.path.insert(0, str(ROOT / "tests" / "helpers"))
+sys.path.insert(0, str(ROOT / "tests" / "helpers" / "streams"))
 
 from browsing import browser, counting_events, shows
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from common import ROOT
 
-sys.path.insert(0, str(ROOT / "tests"))
-sys.path.insert(0, str(ROOT / "tests" / "stream"))
+sys.path.insert(0, str(ROOT / "tests" / "helpers"))
+sys.path.insert(0, str(ROOT / "tests" / "helpers" / "streams"))
 
 from browsing import browser, shows, until
 from daemon_process import free_port

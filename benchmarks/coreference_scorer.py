@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from common import ROOT, best_of, data_folder, save, timed
 
-from netclust.coreference_metrics import document_counts, mela_of_labels
-from netclust.models.coreference.reading import read_documents
+from netclust.models.coreference.coreference_metrics import document_counts, mela_of_labels
+from netclust.models.coreference.formats.reading import read_documents
 
-sys.path.insert(0, str(ROOT / "tests" / "netclust"))  # the definitions on sets
+sys.path.insert(0, str(ROOT / "tests" / "helpers"))  # the definitions on sets
 from coreference_twins import b3, both_ways, ceaf, muc, plain_counts
 
 Clusters = list[frozenset[Any]]

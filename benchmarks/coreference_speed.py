@@ -14,10 +14,10 @@ from common import best_of, data_folder, save, timed
 from sklearn.feature_extraction import FeatureHasher
 
 from netclust.models.coreference.examples import prepare
-from netclust.models.coreference.experiments import FEATURES
 from netclust.models.coreference.learning import learn
-from netclust.models.coreference.litbank import read_split
 from netclust.models.coreference.settings import CoreferenceSettings
+from netclust.models.experiments.coreference.litbank import read_split
+from netclust.models.experiments.coreference.litbank_experiments import FEATURES
 
 SAMPLE = 20_000
 EPOCHS = 10

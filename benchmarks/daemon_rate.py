@@ -136,9 +136,9 @@ def zeek(folder: Path) -> dict[str, Any]:
     """A conn.log in Zeek's own format, of the connections of a simulated capture."""
     from conn_logs import ZEEK_HEADER, loggable, zeek_tsv
 
-    from netclust.stream.capture_files import CaptureFile
-    from netclust.stream.capture_reader import flow_records
-    from netclust.stream.flow_table import FlowTable
+    from netclust.stream.packets.capture_files import CaptureFile
+    from netclust.stream.packets.capture_reader import flow_records
+    from netclust.stream.packets.flow_table import FlowTable
 
     log = folder / "conn.log"
     with log.open("w") as file:
@@ -158,7 +158,7 @@ def captures(folder: Path) -> dict[str, Any]:
 
 
 def _capture(folder: Path) -> Path:
-    from netclust.datasets.capture_simulator import simulate_capture
+    from netclust.datasets.simulators.capture_simulator import simulate_capture
 
     path = folder / "simulated.pcap"
     if not path.exists():
@@ -218,7 +218,7 @@ def live(folder: Path) -> dict[str, Any]:
     from live_rate import replayed
     from namespaces import ip, joined
 
-    from netclust.datasets.capture_simulator import simulate_capture
+    from netclust.datasets.simulators.capture_simulator import simulate_capture
 
     path = folder / "live.pcap"
     made = simulate_capture(
@@ -266,7 +266,7 @@ def peer(folder: Path) -> dict[str, Any]:
     """river's half-space trees, scoring and learning the same records from dicts that are made beforehand."""
     from river import anomaly, preprocessing
 
-    from netclust.datasets.simulate import HELD_BACK, KNOWN, simulate
+    from netclust.datasets.simulators.simulate import HELD_BACK, KNOWN, simulate
 
     table = simulate(6000, seed=12, attacks=(*KNOWN, *HELD_BACK), attack_share=0.2).table()
     names = [a.name for a in table.schema.numeric]

@@ -10,11 +10,11 @@ from math import comb
 
 from common import save
 
-from netclust.datasets.simulate import HELD_BACK, KNOWN, PROFILES, simulate
-from netclust.explanation import explain
-from netclust.linker import Linker, LinkerConfig
-from netclust.models.network import train_network
-from netclust.models.params import load_params
+from netclust.datasets.simulators.simulate import HELD_BACK, KNOWN, PROFILES, simulate
+from netclust.linking.explanation import explain
+from netclust.linking.linker import Linker, LinkerConfig
+from netclust.models.network.params import load_params
+from netclust.models.network.train_network import train_network
 
 RECORDS, STREAMS = 20_000, 5
 

@@ -19,7 +19,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path += [str(ROOT / "benchmarks"), str(ROOT / "tests" / "stream"), str(ROOT / "tests")]  # common; capture_fuzzer
+sys.path += [
+    str(ROOT / "benchmarks"),
+    str(ROOT / "tests" / "helpers" / "streams"),
+    str(ROOT / "tests" / "helpers"),
+]  # common; capture_fuzzer
 
 INPUTS, SEED, PROCESSES = 200_000, 1, 2
 

@@ -12,9 +12,9 @@ import numpy as np
 from common import best_of, save
 
 from netclust.kernels.jit import kernel
-from netclust.losses.learned import LearnedLoss, Truth, nine_features
-from netclust.structures.antecedents import best_antecedents
-from netclust.structures.global_loss import TIE, violating_tree
+from netclust.losses.learned_loss import LearnedLoss, Truth, nine_features
+from netclust.models.coreference.antecedent_links import best_antecedents
+from netclust.models.coreference.global_loss import TIE, violating_tree
 
 MENTIONS = 500
 ENTITIES = 150

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from common import save
 
-from netclust.models.host_sequences import METHODS, HostSettings, compare_day
-from netclust.models.judged_days import DayPlan, JudgedDay, judged_days
+from netclust.models.experiments.detection.host_sequences import METHODS, HostSettings, compare_day
+from netclust.models.experiments.detection.judged_days import DayPlan, JudgedDay, judged_days
 
 SHOWN = ("detected", "detected, mean of types", "false alarms", "false alarm rate", "wrong")
 EQUAL = "at the detector's false alarms"

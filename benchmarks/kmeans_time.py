@@ -17,9 +17,9 @@ from common import save
 from scipy import linalg  # noqa: F401 (loaded before the limit on threads, which binds what is loaded)
 from threadpoolctl import threadpool_limits
 
-from netclust.datasets.synth_pairs import region_count, synth_pairs
+from netclust.datasets.simulators.synth_pairs import region_count, synth_pairs
 from netclust.learners.one_slack import OneSlack
-from netclust.models.kmeans import KmeansProblem, KmeansSet, Method
+from netclust.models.clustering.kmeans import KmeansProblem, KmeansSet, Method
 
 DRAWS = 3
 C, EPSILON, MOST = 10.0, 0.5, 150

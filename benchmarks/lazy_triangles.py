@@ -12,11 +12,11 @@ import time
 import numpy as np
 from common import save
 
-from netclust.models.minmax import triangle_rows
-from netclust.pairs import all_pairs
-from netclust.structures.exact import exact_clusters
+from netclust.models.clustering.clustering_minmax import triangle_rows
+from netclust.models.clustering.partitions.exact import exact_clusters
+from netclust.models.clustering.partitions.relaxed import relax
+from netclust.structures.pairs import all_pairs
 from netclust.structures.partition import PairScores
-from netclust.structures.relaxed import relax
 from netclust.structures.sizes import estimate
 
 SIZES = (30, 40, 50, 100, 150, 200)

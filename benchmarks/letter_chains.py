@@ -16,13 +16,13 @@ import msgspec
 import numpy as np
 from common import save
 
-from netclust.datasets.letter_sequences import letter_sequences
-from netclust.learners.chains import ChainExample, ChainProblem, mean_length
-from netclust.learners.crf import train_crf
-from netclust.learners.node_kernels import NodeKernel
-from netclust.learners.structured_smo import StructuredSmo
-from netclust.models.paired_tests import compare
-from netclust.structures.chain import Labelling
+from netclust.datasets.simulators.letter_sequences import letter_sequences
+from netclust.models.chains.chain_inference import Labelling
+from netclust.models.chains.chain_problem import ChainExample, ChainProblem, mean_length
+from netclust.models.chains.crf import train_crf
+from netclust.models.chains.node_products import NodeKernel
+from netclust.models.chains.structured_smo import StructuredSmo
+from netclust.models.experiments.paired_tests import compare
 
 Predict = Callable[[Any], Labelling]
 LINEAR, SQUARE, CUBE = NodeKernel(), NodeKernel("polynomial", degree=2), NodeKernel("polynomial", degree=3)

@@ -22,17 +22,17 @@ from typing import Any
 import numpy as np
 from common import ROOT, save
 
-sys.path.insert(0, str(ROOT / "tests"))
-sys.path.insert(0, str(ROOT / "tests" / "stream"))  # the same namespaces as the tests'
+sys.path.insert(0, str(ROOT / "tests" / "helpers"))
+sys.path.insert(0, str(ROOT / "tests" / "helpers" / "streams"))  # the same namespaces as the tests'
 
 from namespaces import Link, inside, ip, joined
 
-from netclust.datasets.capture_simulator import simulate_capture
-from netclust.kernels.flow_layout import RECORD
-from netclust.stream.connections import connection_maker
-from netclust.stream.flow_table import FlowTable
-from netclust.stream.live import LiveCapture
-from netclust.stream.packets import INDEX, PacketBlock
+from netclust.datasets.simulators.capture_simulator import simulate_capture
+from netclust.kernels.packets.flow_layout import RECORD
+from netclust.stream.packets.connections import connection_maker
+from netclust.stream.packets.flow_table import FlowTable
+from netclust.stream.packets.live import LiveCapture
+from netclust.stream.packets.packet_blocks import INDEX, PacketBlock
 
 RATES = (10_000, 30_000, 100_000, 200_000, 300_000, 0)  # packets a second; 0 is as fast as tcpreplay can
 SECONDS = 3.0

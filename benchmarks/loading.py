@@ -15,13 +15,13 @@ from typing import Any
 
 from common import ROOT
 
-sys.path.insert(0, str(ROOT / "tests"))
-sys.path.insert(0, str(ROOT / "tests" / "stream"))  # the same daemon process as the tests'
+sys.path.insert(0, str(ROOT / "tests" / "helpers"))
+sys.path.insert(0, str(ROOT / "tests" / "helpers" / "streams"))  # the same daemon process as the tests'
 
 from daemon_process import DaemonProcess, free_port
 
-from netclust.datasets.simulate import HELD_BACK, KNOWN, simulate
-from netclust.stream.daemon.config import WarmupConfig
+from netclust.datasets.simulators.simulate import HELD_BACK, KNOWN, simulate
+from netclust.stream.config import WarmupConfig
 
 DAEMON_CORE, OTHER_CORE = 0, 1
 PRIORITY = -10

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from common import best_of, save
 
-from netclust.structures.matching import MatchGraph, best_matching, bipartite, complete_graph
+from netclust.models.matching.matchings import MatchGraph, best_matching, bipartite, complete_graph
 
 NODES = (20, 50, 100, 200, 400)
 

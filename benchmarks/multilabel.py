@@ -22,11 +22,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from netclust.datasets.label_sets import LabelSetTable, read_labels
-from netclust.label_metrics import default_labels, measure_labels
-from netclust.models.looks import record_test_use
-from netclust.models.multilabel_task import TASK, LabelSettings, decided
+from netclust.models.multilabel.label_metrics import default_labels, measure_labels
+from netclust.models.multilabel.task import TASK, LabelSettings, decided
 from netclust.models.selection import k_folds
 from netclust.models.structured_task import choose_cost, learn
+from netclust.models.test_set_ledger import record_test_use
 
 NAMES = ("emotions", "scene", "medical", "yeast", "enron")
 RIVAL_GRID = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)

@@ -48,7 +48,7 @@ def warm_up() -> int:
     from netclust.kernels.jit import CACHE_FOLDER, Kernel
 
     loaded = 0
-    for found in pkgutil.iter_modules(netclust.kernels.__path__, "netclust.kernels."):
+    for found in pkgutil.walk_packages(netclust.kernels.__path__, "netclust.kernels."):
         module = importlib.import_module(found.name)
         for kernel in vars(module).values():
             if CACHE_FOLDER is None or not isinstance(kernel, Kernel) or kernel.__module__ != found.name:

@@ -21,18 +21,18 @@ import numpy as np
 from common import nsl_kdd, save
 from numpy.typing import NDArray
 
-from netclust.datasets.records import read_table
-from netclust.learners import learned_loss
-from netclust.linker import LinkerConfig
-from netclust.metrics import auc, detection_at
-from netclust.models.evaluation import evaluate_network
-from netclust.models.folds import StreamFold, make_folds
-from netclust.models.network import fit_network
-from netclust.models.network_loss import Measure, collect_blocks, fit_prices
-from netclust.models.paired_tests import compare
-from netclust.models.params import TrainParams
-from netclust.schema import load_schema
-from netclust.table import Table
+from netclust.linking.linker import LinkerConfig
+from netclust.metrics.detection_metrics import auc, detection_at
+from netclust.models.experiments.paired_tests import compare
+from netclust.models.network.evaluation import evaluate_network
+from netclust.models.network.folds import StreamFold, make_folds
+from netclust.models.network.network_loss import Measure, collect_blocks, fit_prices
+from netclust.models.network.params import TrainParams
+from netclust.models.network.train_network import fit_network
+from netclust.problems import loss_learning
+from netclust.records.reader import read_table
+from netclust.records.schema import load_schema
+from netclust.records.table import Table
 
 MEASURES = {
     "F-0.5": Measure(beta=0.5),
@@ -146,7 +146,7 @@ def regressions(table: Table, fold: StreamFold) -> list[dict[str, Any]]:
             blocks.append(collect_blocks(fit.seen, fit.encoding.widths, params_of("edge", c).rule, is_normal))
         for name, measure in MEASURES.items():
             learned = fit_prices(blocks[0], measure)
-            mse, scc = learned_loss.measure(learned.loss, blocks[1].rates, blocks[1].value(measure))
+            mse, scc = loss_learning.measure(learned.loss, blocks[1].rates, blocks[1].value(measure))
             found.append({"measure": name, "C": c, **learned.to_json(), "other_mse": mse, "other_scc": scc})
     return found
 

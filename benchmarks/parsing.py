@@ -14,18 +14,18 @@ import msgspec
 import numpy as np
 from common import best_of, save
 
-from netclust.bracket_metrics import bracket_counts
-from netclust.datasets.toy_treebank import toy_trees
-from netclust.models.grammar_task import TASK, GrammarSettings
 from netclust.models.parsing.auxiliary import Auxiliary
+from netclust.models.parsing.binarisation import CHAIN, Binarisation
+from netclust.models.parsing.bracket_metrics import bracket_counts
+from netclust.models.parsing.charts import ChartScores, best_derivation, derivation_score, inside_outside
 from netclust.models.parsing.encoder import TreeExample
+from netclust.models.parsing.grammar import Grammar
 from netclust.models.parsing.lexicon import Lexicon
-from netclust.models.parsing.problem import GrammarProblem, Sentence, generative_weights
+from netclust.models.parsing.parsing_problem import GrammarProblem, Sentence, generative_weights
+from netclust.models.parsing.syntax import words_of
+from netclust.models.parsing.task import TASK, GrammarSettings
+from netclust.models.parsing.toy_treebank import toy_trees
 from netclust.models.structured_task import choose_cost, learn
-from netclust.structures.binarisation import CHAIN, Binarisation
-from netclust.structures.charts import ChartScores, best_derivation, derivation_score, inside_outside
-from netclust.structures.grammar import Grammar
-from netclust.structures.syntax import words_of
 
 TRAIN, TEST, SEEDS = 300, 500, 5
 GRID = (10.0, 100.0, 1000.0, 10_000.0)

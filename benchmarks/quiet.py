@@ -26,25 +26,25 @@ import msgspec
 import numpy as np
 from common import data_folder, save
 
-from netclust.cli.watch import configured
-from netclust.datasets.capture_simulator import simulate_capture
-from netclust.datasets.simulate import HELD_BACK, KNOWN, simulate
-from netclust.model import Model
-from netclust.models.capture_cases import capture_span
-from netclust.models.looks import TEST_SETS, record_test_use
-from netclust.schema import load_schema
+from netclust.datasets.simulators.capture_simulator import simulate_capture
+from netclust.datasets.simulators.simulate import HELD_BACK, KNOWN, simulate
+from netclust.linking.verdicts import KNOWN_ATTACK, NOVEL
+from netclust.models.experiments.captures.capture_cases import capture_span
+from netclust.models.test_set_ledger import TEST_SETS, record_test_use
+from netclust.records.schema import load_schema
+from netclust.records.table import Table
+from netclust.scoring.model import Model
 from netclust.shipped.loading import load_shipped, shipped_models
-from netclust.stream.alert_events import Alert, AlertEvent, Event, Notice
-from netclust.stream.capture_files import CaptureFile, list_captures, merge_captures
-from netclust.stream.capture_labels import LabelRules, load_labels
-from netclust.stream.capture_reader import CaptureReader, flow_records, tables_of
-from netclust.stream.daemon.config import Config, parse_config
-from netclust.stream.detector import Detector
-from netclust.stream.flow_table import FlowTable
+from netclust.stream.alerts.alert_events import Alert, AlertEvent, Event, Notice
+from netclust.stream.commands.run_watch import configured
+from netclust.stream.config import Config, parse_config
+from netclust.stream.detection.detector import Detector
+from netclust.stream.packets.capture_files import CaptureFile, list_captures, merge_captures
+from netclust.stream.packets.capture_labels import LabelRules, load_labels
+from netclust.stream.packets.capture_reader import CaptureReader, flow_records, tables_of
+from netclust.stream.packets.flow_table import FlowTable
 from netclust.stream.sinks.terminal import Terminal
 from netclust.stream.sources.base import Arrival, numbered
-from netclust.table import Table
-from netclust.verdicts import KNOWN_ATTACK, NOVEL
 
 HERE = Path(__file__).resolve().parent
 SECOND_NS = 10**9

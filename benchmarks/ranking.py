@@ -13,11 +13,11 @@ import numpy as np
 from common import best_of, data_folder, save, timed
 from sklearn.svm import LinearSVC
 
-from netclust.models.ranking import GRID, RankSettings, choose_ranking, learn_ranking, measure
-from netclust.models.wikiqa import WikiqaData
-from netclust.ranking_metrics import measure_rankings
+from netclust.models.experiments.ranking.wikiqa import WikiqaData
+from netclust.models.ranking.ranking_metrics import measure_rankings
+from netclust.models.ranking.train_ranker import GRID, RankSettings, choose_ranking, learn_ranking, measure
 from netclust.structures.partition import PairScores
-from netclust.structures.ranking import best_joint, violating_ranking
+from netclust.structures.rankings import best_joint, violating_ranking
 
 
 def differences(examples: Any) -> tuple[Any, Any]:

@@ -1,7 +1,7 @@
 """The replication rows of the network chapter: protocol thesis, C = r = 1, window 100, 5 reference draws, mean and sd.
 
 Weights are trained once a row on KDDTrain+; the draws (seeds 0 to 4) choose the reference set. Every run on KDDTest+
-is appended to test-looks.jsonl (netclust.models.looks).
+is appended to test-looks.jsonl (netclust.models.test_set_ledger).
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import argparse
 import numpy as np
 from common import nsl_kdd, save
 
-from netclust.datasets.records import RecordReader, read_table
-from netclust.linker import LinkerConfig
-from netclust.models.evaluation import evaluate_network
-from netclust.models.looks import record_test_use
-from netclust.models.network import train_network, with_reference
-from netclust.models.params import TrainParams
-from netclust.schema import load_schema
-from netclust.table import concat_tables
+from netclust.linking.linker import LinkerConfig
+from netclust.models.network.evaluation import evaluate_network
+from netclust.models.network.params import TrainParams
+from netclust.models.network.train_network import train_network, with_reference
+from netclust.models.test_set_ledger import record_test_use
+from netclust.records.reader import RecordReader, read_table
+from netclust.records.schema import load_schema
+from netclust.records.table import concat_tables
 
 SETTINGS = {
     "TR": LinkerConfig.thesis(feedback="none"),

@@ -10,14 +10,14 @@ import msgspec
 import numpy as np
 from common import nsl_kdd, save
 
-from netclust.batch import Batch, concat
-from netclust.datasets.records import RecordReader, read_table
-from netclust.linker import Linker, LinkerConfig
-from netclust.metrics import decision_metrics
-from netclust.models.looks import record_test_use
-from netclust.models.network import train_network, with_reference
-from netclust.models.params import TrainParams
-from netclust.schema import load_schema
+from netclust.linking.linker import Linker, LinkerConfig
+from netclust.metrics.detection_metrics import decision_metrics
+from netclust.models.network.params import TrainParams
+from netclust.models.network.train_network import train_network, with_reference
+from netclust.models.test_set_ledger import record_test_use
+from netclust.records.batch import Batch, concat
+from netclust.records.reader import RecordReader, read_table
+from netclust.records.schema import load_schema
 
 REFERENTS = (100, 1000, 4000)
 POLICIES = ("reservoir", "medoid", "difficulty")

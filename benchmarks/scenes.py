@@ -14,10 +14,10 @@ import time
 import common
 import numpy as np
 
-from netclust.datasets.synthetic_scenes import CLASSES, Scene, made_scene, nearest, neighbours
-from netclust.learners.attractive import AttractiveProblem, NetworkFeatures
+from netclust.datasets.simulators.synthetic_scenes import CLASSES, Scene, made_scene, nearest, neighbours
 from netclust.learners.one_slack import OneSlack
-from netclust.structures.attractive import Cliques, majority
+from netclust.models.attractive.attractive_networks import Cliques, majority
+from netclust.models.attractive.attractive_problem import AttractiveProblem, NetworkFeatures
 
 COSTS = (100.0, 1000.0, 10_000.0)
 VOTERS = (5, 10, 20, 50, 100)

@@ -19,15 +19,15 @@ import numba
 import numpy as np
 from common import nsl_kdd, save
 
-from netclust.batch import Batch, concat
-from netclust.datasets.records import read_table
-from netclust.datasets.simulate import simulate
-from netclust.kernels import boxes
-from netclust.kernels import link as kernels
-from netclust.linker import Linker, LinkerConfig
-from netclust.model import Model
-from netclust.models.network import with_reference
-from netclust.schema import load_schema
+from netclust.datasets.simulators.simulate import simulate
+from netclust.kernels.linking import boxes
+from netclust.kernels.linking import link as kernels
+from netclust.linking.linker import Linker, LinkerConfig
+from netclust.models.network.train_network import with_reference
+from netclust.records.batch import Batch, concat
+from netclust.records.reader import read_table
+from netclust.records.schema import load_schema
+from netclust.scoring.model import Model
 from netclust.shipped.loading import load_shipped
 
 WINDOWS = (100, 1000, 10_000, 100_000, 1_000_000)

@@ -8,14 +8,14 @@ from __future__ import annotations
 import numpy as np
 from common import best_of, nsl_kdd, save
 
-from netclust.datasets.records import RecordReader, read_table
 from netclust.kernels.jit import kernel
-from netclust.linker import Linker, LinkerConfig
-from netclust.models.evaluation import evaluate_network
-from netclust.models.looks import record_test_use
-from netclust.models.network import train_network, with_reference
-from netclust.models.params import TrainParams
-from netclust.schema import load_schema
+from netclust.linking.linker import Linker, LinkerConfig
+from netclust.models.network.evaluation import evaluate_network
+from netclust.models.network.params import TrainParams
+from netclust.models.network.train_network import train_network, with_reference
+from netclust.models.test_set_ledger import record_test_use
+from netclust.records.reader import RecordReader, read_table
+from netclust.records.schema import load_schema
 
 RECORDS = 4000
 

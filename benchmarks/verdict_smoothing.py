@@ -19,16 +19,16 @@ import common
 import msgspec
 import numpy as np
 
-from netclust.linker import LinkerConfig
-from netclust.models.attractive_task import TASK, Template
-from netclust.models.folds import make_folds
-from netclust.models.judged_days import DayPlan, judge_day, judged_days
-from netclust.models.network import fit_network
-from netclust.models.params import load_params
-from netclust.models.verdict_smoothing import VerdictSmoother, compare, learn_smoothing
-from netclust.schema import load_schema
+from netclust.linking.linker import LinkerConfig
+from netclust.models.attractive.task import TASK, Template
+from netclust.models.experiments.detection.judged_days import DayPlan, judge_day, judged_days
+from netclust.models.experiments.detection.verdict_smoothing import VerdictSmoother, compare, learn_smoothing
+from netclust.models.network.folds import make_folds
+from netclust.models.network.params import load_params
+from netclust.models.network.train_network import fit_network
+from netclust.records.schema import load_schema
+from netclust.records.table import concat_tables
 from netclust.stream.sources.record_files import open_records
-from netclust.table import concat_tables
 
 ALIKE = (
     Template(name="service", where=("a.service = b.service",), nearest=3),

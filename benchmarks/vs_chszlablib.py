@@ -18,9 +18,9 @@ import numpy as np
 from chszlablib import Decomposition, Graph
 from common import best_of, save, timed
 
-from netclust.pairs import PairIndex, all_pairs, pair_count, pair_index
-from netclust.structures.greedy import greedy_clusters
-from netclust.structures.local_search import local_search
+from netclust.models.clustering.partitions.greedy import greedy_clusters
+from netclust.models.clustering.partitions.local_search import local_search
+from netclust.structures.pairs import PairIndex, all_pairs, pair_count, pair_index
 from netclust.structures.partition import PairScores
 
 ITEMS = 2000
@@ -137,8 +137,8 @@ LARGE = """
 import sys, time
 from pathlib import Path
 import numpy as np
-from netclust.pairs import PairIndex
-from netclust.structures.greedy import greedy_clusters
+from netclust.structures.pairs import PairIndex
+from netclust.models.clustering.partitions.greedy import greedy_clusters
 from netclust.structures.partition import PairScores
 def peak():  # of this program; getrusage's would be at least that of the process that started it
     return Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]

@@ -14,8 +14,8 @@ from typing import Any
 from common import best_of, save
 from made_packets import make_capture
 
-from netclust.schema import load_schema
-from netclust.stream.capture_reader import CaptureReader
+from netclust.records.schema import load_schema
+from netclust.stream.packets.capture_reader import CaptureReader
 
 PACKETS, FLOWS = 1_000_000, 5_000
 DPKT_PACKETS, SCAPY_PACKETS = 100_000, 5_000

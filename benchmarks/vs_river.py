@@ -9,13 +9,13 @@ from __future__ import annotations
 from common import best_of, nsl_kdd, save, timed
 from river import forest, linear_model, preprocessing
 
-from netclust.datasets.records import RecordReader, read_table
-from netclust.linker import Linker, LinkerConfig
-from netclust.models.looks import record_test_use
-from netclust.models.network import train_network
-from netclust.models.params import TrainParams
-from netclust.schema import load_schema
-from netclust.table import concat_tables
+from netclust.linking.linker import Linker, LinkerConfig
+from netclust.models.network.params import TrainParams
+from netclust.models.network.train_network import train_network
+from netclust.models.test_set_ledger import record_test_use
+from netclust.records.reader import RecordReader, read_table
+from netclust.records.schema import load_schema
+from netclust.records.table import concat_tables
 
 TURNS = 5
 RUNS = 3  # of netclust a turn; of each of river's models 1

@@ -6,10 +6,10 @@ import numpy as np
 from common import best_of, nsl_kdd, save, timed
 from sklearn.ensemble import GradientBoostingClassifier
 
-from netclust.datasets.records import read_table
-from netclust.models.network import train_network
-from netclust.models.params import TrainParams
-from netclust.schema import load_schema
+from netclust.models.network.params import TrainParams
+from netclust.models.network.train_network import train_network
+from netclust.records.reader import read_table
+from netclust.records.schema import load_schema
 
 
 def main() -> None:

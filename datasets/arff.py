@@ -31,8 +31,8 @@ import numpy as np
 from netclust.datasets.documents import LIMITS, DocumentLimits
 from netclust.datasets.number_rows import NumberRows, finite_number
 from netclust.errors import InputError
-from netclust.optional import require_optional
-from netclust.text import sanitize
+from netclust.foundation.optional import require_optional
+from netclust.foundation.text import sanitize
 
 __all__ = ["MAX_COLUMNS", "Arff", "ArffAttribute", "parse_arff"]
 

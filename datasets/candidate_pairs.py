@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from netclust.datasets.item_sets import LIMITS, DocumentLimits, ItemTable, read_items, sets_of
 from netclust.errors import InputError
-from netclust.text import sanitize
+from netclust.foundation.text import sanitize
 
 __all__ = ["CandidatePairs", "read_candidate_pairs"]
 

@@ -21,9 +21,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from netclust.datasets.opening import STDIN, UNREADABLE, open_bytes, peek_bytes, unreadable
 from netclust.errors import InputError
-from netclust.text import sanitize
+from netclust.foundation.text import sanitize
+from netclust.records.opening import STDIN, UNREADABLE, open_bytes, peek_bytes, unreadable
 
 __all__ = ["LIMITS", "MESSAGE_FIELDS", "DocumentLimits", "Documents", "read_documents", "split_message"]
 

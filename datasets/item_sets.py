@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from netclust.datasets.documents import LIMITS, DocumentLimits, decode, is_tar, read_bounded, read_documents
 from netclust.errors import InputError
-from netclust.text import sanitize
+from netclust.foundation.text import sanitize
 
 __all__ = ["LIMITS", "DocumentLimits", "ItemTable", "read_items", "sets_of"]
 

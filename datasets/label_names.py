@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from netclust.datasets.documents import decode, read_bounded
-from netclust.datasets.opening import STDIN
 from netclust.errors import InputError
-from netclust.text import sanitize
+from netclust.foundation.text import sanitize
+from netclust.records.opening import STDIN
 
 __all__ = ["MAX_LABELS", "LabelChoice", "find_label_file", "pick_labels", "read_label_names"]
 

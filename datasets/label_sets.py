@@ -34,7 +34,7 @@ from netclust.datasets.label_names import LabelChoice, pick_labels
 from netclust.datasets.libsvm import is_libsvm, parse_libsvm
 from netclust.datasets.number_rows import NumberRows
 from netclust.errors import InputError
-from netclust.text import sanitize
+from netclust.foundation.text import sanitize
 
 __all__ = ["LabelChoice", "LabelFormat", "LabelSetTable", "read_labels"]
 

@@ -22,8 +22,8 @@ from netclust.datasets.documents import LIMITS, DocumentLimits
 from netclust.datasets.label_names import MAX_LABELS
 from netclust.datasets.number_rows import finite_number
 from netclust.errors import InputError
-from netclust.optional import require_optional
-from netclust.text import sanitize
+from netclust.foundation.optional import require_optional
+from netclust.foundation.text import sanitize
 
 __all__ = ["Libsvm", "is_libsvm", "parse_libsvm"]
 

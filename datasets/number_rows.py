@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.text import sanitize
+from netclust.foundation.text import sanitize
 
 __all__ = ["MAX_CELLS", "NumberRows", "finite_number"]
 

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from netclust.datasets.documents import LIMITS, DocumentLimits, decode, read_bounded
 from netclust.errors import InputError
-from netclust.text import sanitize
+from netclust.foundation.text import sanitize
 
 __all__ = ["Queries", "Query", "QueryColumns", "QueryFormat", "read_queries"]
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from netclust.datasets.documents import LIMITS, DocumentLimits, decode, read_bounded
 from netclust.errors import InputError
-from netclust.text import sanitize
+from netclust.foundation.text import sanitize
 
 __all__ = ["TextTable", "read_text_table", "seconds_of"]
 

@@ -8,7 +8,7 @@
 from collections import Counter
 
 import netclust
-from netclust.stream.alerts import alerts_of
+from netclust.stream.alerts.cluster_alerts import alerts_of
 
 past = netclust.simulate(20_000, seed=1).table()
 today = netclust.simulate(8_000, seed=2, day=1, attacks=("icmp_flood", "slow_scan", "icmp_tunnel")).table()

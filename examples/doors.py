@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from netclust.datasets.records import RecordReader, read_table
-from netclust.linker import Linker, LinkerConfig
-from netclust.models.network import train_network
-from netclust.models.params import TrainParams
-from netclust.schema import load_schema
-from netclust.verdicts import VERDICTS
+from netclust.linking.linker import Linker, LinkerConfig
+from netclust.linking.verdicts import VERDICTS
+from netclust.models.network.params import TrainParams
+from netclust.models.network.train_network import train_network
+from netclust.records.reader import RecordReader, read_table
+from netclust.records.schema import load_schema
 
 SCHEMA = Path(__file__).with_name("doors.toml")
 

@@ -9,8 +9,8 @@
 import numpy as np
 
 import netclust
-from netclust.datasets.simulate import HELD_BACK, KNOWN
-from netclust.metrics import auc, detection_at
+from netclust.datasets.simulators.simulate import HELD_BACK, KNOWN
+from netclust.metrics.detection_metrics import auc, detection_at
 
 past = netclust.simulate(20_000, seed=1).table()
 test = netclust.simulate(10_000, seed=5, day=3, attacks=(*KNOWN, *HELD_BACK)).table()
@@ -21,7 +21,7 @@ test = netclust.simulate(10_000, seed=5, day=3, attacks=(*KNOWN, *HELD_BACK)).ta
 # One draw of a reference set says little: mean and spread over draws do.
 
 # %%
-from netclust.models.network import fit_network
+from netclust.models.network.train_network import fit_network
 
 presets = {"netclust": "reference-280", "unlearned": "unlearned-reference-280", "nearest normal": "nearest-normal-280"}
 config = netclust.LinkerConfig.thesis(feedback="none")

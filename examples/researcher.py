@@ -27,8 +27,8 @@ for load in (load_iris, load_wine):
 # The latent structured perceptron on a stream of labelled items, with what it did in every epoch.
 
 # %%
-from netclust.batch import Batch
-from netclust.learners.stream import StreamRule, train_stream
+from netclust.models.network.stream_perceptron import StreamRule, train_stream
+from netclust.records.batch import Batch
 
 rng = np.random.default_rng(1)
 label = rng.integers(0, 3, 400).astype(np.int32)

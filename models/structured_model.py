@@ -15,10 +15,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust import container
-from netclust.container import Arrays
 from netclust.errors import InputError, ModelError
-from netclust.model_file import ModelFile, Provenance, check_known, errors_of_model, read_header, read_weights
+from netclust.foundation import container
+from netclust.foundation.container import Arrays
+from netclust.foundation.model_file import (
+    ModelFile,
+    Provenance,
+    check_known,
+    errors_of_model,
+    read_header,
+    read_weights,
+)
 from netclust.models.structured_task import StructuredTask, SvmSettings
 
 __all__ = ["KIND", "NAMES", "StructuredModel", "know_task", "task_named"]

@@ -57,8 +57,8 @@ from netclust.learners.cutting_plane import OnIteration, SvmFit
 from netclust.learners.frank_wolfe import FrankWolfe
 from netclust.learners.n_slack import NSlack
 from netclust.learners.one_slack import OneSlack
-from netclust.learners.problem import Problem, Vector
 from netclust.models.selection import k_folds
+from netclust.problems.base import Problem, Vector
 
 __all__ = ["GRID", "ChosenCost", "LearnedTask", "StructuredTask", "SvmSettings", "choose_cost", "learn"]
 

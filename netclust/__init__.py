@@ -16,108 +16,108 @@ from typing import TYPE_CHECKING, Any
 from netclust._version import __version__
 
 if TYPE_CHECKING:
-    from netclust.adaptation import adapt
     from netclust.arrays import Detection, detect, train
-    from netclust.batch import Batch
-    from netclust.clustering_metrics import measure_clustering
-    from netclust.coreference_metrics import score_documents
-    from netclust.datasets.capture_simulator import simulate_capture
     from netclust.datasets.item_sets import ItemTable, read_items
     from netclust.datasets.queries import Queries, Query, read_queries
-    from netclust.datasets.records import RecordReader, read_table
-    from netclust.datasets.simulate import simulate
+    from netclust.datasets.simulators.capture_simulator import simulate_capture
+    from netclust.datasets.simulators.simulate import simulate
     from netclust.errors import InputError, MissingExtraError, ModelError, NetclustError
-    from netclust.explanation import Explanation, explain
-    from netclust.frames import as_table, infer_schema
-    from netclust.linker import Linker, LinkerConfig
-    from netclust.model import Model
-    from netclust.models.cluster_model import ClusterModel
-    from netclust.models.coreference.documents import Document, Mention
+    from netclust.linking.adaptation import adapt
+    from netclust.linking.explanation import Explanation, explain
+    from netclust.linking.linker import Linker, LinkerConfig
+    from netclust.linking.verdicts import VERDICTS, Verdicts
+    from netclust.metrics.clustering_metrics import measure_clustering
+    from netclust.models.clustering.cluster_model import ClusterModel
+    from netclust.models.clustering.text_pairs import TextFeatures, TextPairs
+    from netclust.models.coreference.coreference_metrics import score_documents
+    from netclust.models.coreference.formats.documents import Document, Mention
+    from netclust.models.coreference.formats.plain import plain_document
+    from netclust.models.coreference.formats.reading import read_documents
+    from netclust.models.coreference.formats.writing import write_conll
     from netclust.models.coreference.model import CoreferenceModel
-    from netclust.models.coreference.plain import plain_document
-    from netclust.models.coreference.reading import read_documents
     from netclust.models.coreference.settings import CoreferenceSettings
-    from netclust.models.coreference.training import train_coreference
-    from netclust.models.coreference.writing import write_conll
-    from netclust.models.evaluation import evaluate_network
-    from netclust.models.network import train_network
-    from netclust.models.params import TrainParams, load_params
-    from netclust.models.rank_model import RankModel, train_ranking
-    from netclust.models.ranking import RankSettings
-    from netclust.models.text_pairs import TextFeatures, TextPairs
-    from netclust.pairs import ComputedPairs, PairFeatures, StackedPairs, StoredPairs
-    from netclust.ranking_metrics import measure_rankings
-    from netclust.schema import Schema, load_schema, parse_schema
+    from netclust.models.coreference.train_coreference import train_coreference
+    from netclust.models.network.evaluation import evaluate_network
+    from netclust.models.network.params import TrainParams, load_params
+    from netclust.models.network.train_network import train_network
+    from netclust.models.ranking.rank_model import RankModel, train_ranking
+    from netclust.models.ranking.ranking_metrics import measure_rankings
+    from netclust.models.ranking.train_ranker import RankSettings
+    from netclust.records.batch import Batch
+    from netclust.records.frames import as_table, infer_schema
+    from netclust.records.reader import RecordReader, read_table
+    from netclust.records.schema import Schema, load_schema, parse_schema
+    from netclust.records.table import Table
+    from netclust.scoring.model import Model
     from netclust.shipped.loading import load_shipped
-    from netclust.stream.alert_events import Alert, AlertEvent
-    from netclust.stream.capture_files import CaptureFile
-    from netclust.stream.capture_labels import load_labels
-    from netclust.stream.capture_reader import CaptureReader
-    from netclust.stream.connections import connection_maker
-    from netclust.stream.daemon.config import load_config, parse_config
+    from netclust.stream.alerts.alert_events import Alert, AlertEvent
+    from netclust.stream.config import load_config, parse_config
     from netclust.stream.daemon.service import Daemon
-    from netclust.stream.detector import Detector
-    from netclust.stream.flow_table import FlowTable, FlowTimeouts
-    from netclust.stream.live import open_live
+    from netclust.stream.detection.detector import Detector
+    from netclust.stream.packets.capture_files import CaptureFile
+    from netclust.stream.packets.capture_labels import load_labels
+    from netclust.stream.packets.capture_reader import CaptureReader
+    from netclust.stream.packets.connections import connection_maker
+    from netclust.stream.packets.flow_table import FlowTable, FlowTimeouts
+    from netclust.stream.packets.live import open_live
     from netclust.stream.sinks.base import MemorySink, Sink
     from netclust.stream.sources.base import Arrival, MemorySource, Source
     from netclust.stream.sources.record_files import open_records
-    from netclust.stream.store import Store
+    from netclust.stream.store.store import Store
     from netclust.structured_models import StructuredModel
-    from netclust.table import Table
-    from netclust.verdicts import VERDICTS, Verdicts
+    from netclust.structures.pairs import ComputedPairs, PairFeatures, StackedPairs, StoredPairs
 
 _HOMES = {
-    "adaptation": ("adapt",),
     "arrays": ("Detection", "detect", "train"),
-    "batch": ("Batch",),
-    "clustering_metrics": ("measure_clustering",),
-    "coreference_metrics": ("score_documents",),
-    "datasets.capture_simulator": ("simulate_capture",),
     "datasets.item_sets": ("ItemTable", "read_items"),
     "datasets.queries": ("Queries", "Query", "read_queries"),
-    "datasets.records": ("RecordReader", "read_table"),
-    "datasets.simulate": ("simulate",),
+    "datasets.simulators.capture_simulator": ("simulate_capture",),
+    "datasets.simulators.simulate": ("simulate",),
     "errors": ("InputError", "MissingExtraError", "ModelError", "NetclustError"),
-    "explanation": ("Explanation", "explain"),
-    "frames": ("as_table", "infer_schema"),
-    "linker": ("Linker", "LinkerConfig"),
-    "model": ("Model",),
-    "models.cluster_model": ("ClusterModel",),
-    "models.coreference.documents": ("Document", "Mention"),
+    "linking.adaptation": ("adapt",),
+    "linking.explanation": ("Explanation", "explain"),
+    "linking.linker": ("Linker", "LinkerConfig"),
+    "linking.verdicts": ("VERDICTS", "Verdicts"),
+    "metrics.clustering_metrics": ("measure_clustering",),
+    "models.clustering.cluster_model": ("ClusterModel",),
+    "models.clustering.text_pairs": ("TextFeatures", "TextPairs"),
+    "models.coreference.coreference_metrics": ("score_documents",),
+    "models.coreference.formats.documents": ("Document", "Mention"),
+    "models.coreference.formats.plain": ("plain_document",),
+    "models.coreference.formats.reading": ("read_documents",),
+    "models.coreference.formats.writing": ("write_conll",),
     "models.coreference.model": ("CoreferenceModel",),
-    "models.coreference.plain": ("plain_document",),
-    "models.coreference.reading": ("read_documents",),
     "models.coreference.settings": ("CoreferenceSettings",),
-    "models.coreference.training": ("train_coreference",),
-    "models.coreference.writing": ("write_conll",),
-    "models.evaluation": ("evaluate_network",),
-    "models.network": ("train_network",),
-    "models.params": ("TrainParams", "load_params"),
-    "models.rank_model": ("RankModel", "train_ranking"),
-    "models.ranking": ("RankSettings",),
-    "models.text_pairs": ("TextFeatures", "TextPairs"),
-    "pairs": ("ComputedPairs", "PairFeatures", "StackedPairs", "StoredPairs"),
-    "ranking_metrics": ("measure_rankings",),
-    "schema": ("Schema", "load_schema", "parse_schema"),
+    "models.coreference.train_coreference": ("train_coreference",),
+    "models.network.evaluation": ("evaluate_network",),
+    "models.network.params": ("TrainParams", "load_params"),
+    "models.network.train_network": ("train_network",),
+    "models.ranking.rank_model": ("RankModel", "train_ranking"),
+    "models.ranking.ranking_metrics": ("measure_rankings",),
+    "models.ranking.train_ranker": ("RankSettings",),
+    "records.batch": ("Batch",),
+    "records.frames": ("as_table", "infer_schema"),
+    "records.reader": ("RecordReader", "read_table"),
+    "records.schema": ("Schema", "load_schema", "parse_schema"),
+    "records.table": ("Table",),
+    "scoring.model": ("Model",),
     "shipped.loading": ("load_shipped",),
-    "stream.alert_events": ("Alert", "AlertEvent"),
-    "stream.capture_files": ("CaptureFile",),
-    "stream.capture_labels": ("load_labels",),
-    "stream.capture_reader": ("CaptureReader",),
-    "stream.connections": ("connection_maker",),
-    "stream.daemon.config": ("load_config", "parse_config"),
+    "stream.alerts.alert_events": ("Alert", "AlertEvent"),
+    "stream.config": ("load_config", "parse_config"),
     "stream.daemon.service": ("Daemon",),
-    "stream.detector": ("Detector",),
-    "stream.flow_table": ("FlowTable", "FlowTimeouts"),
-    "stream.live": ("open_live",),
+    "stream.detection.detector": ("Detector",),
+    "stream.packets.capture_files": ("CaptureFile",),
+    "stream.packets.capture_labels": ("load_labels",),
+    "stream.packets.capture_reader": ("CaptureReader",),
+    "stream.packets.connections": ("connection_maker",),
+    "stream.packets.flow_table": ("FlowTable", "FlowTimeouts"),
+    "stream.packets.live": ("open_live",),
     "stream.sinks.base": ("MemorySink", "Sink"),
-    "stream.sources.record_files": ("open_records",),
     "stream.sources.base": ("Arrival", "MemorySource", "Source"),
-    "stream.store": ("Store",),
+    "stream.sources.record_files": ("open_records",),
+    "stream.store.store": ("Store",),
     "structured_models": ("StructuredModel",),
-    "table": ("Table",),
-    "verdicts": ("VERDICTS", "Verdicts"),
+    "structures.pairs": ("ComputedPairs", "PairFeatures", "StackedPairs", "StoredPairs"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

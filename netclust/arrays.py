@@ -22,17 +22,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.batch import Batch
 from netclust.errors import InputError
-from netclust.evidence import Evidence
-from netclust.explanation import Explanation, explain
-from netclust.frames import as_table
-from netclust.linker import Linker, LinkerConfig
-from netclust.model import Model
-from netclust.models.network import taken_for_normal, train_network
-from netclust.models.params import TrainParams, load_params
-from netclust.schema import Schema
-from netclust.verdicts import VERDICTS, Verdicts
+from netclust.linking.evidence import Evidence
+from netclust.linking.explanation import Explanation, explain
+from netclust.linking.linker import Linker, LinkerConfig
+from netclust.linking.verdicts import VERDICTS, Verdicts
+from netclust.models.network.params import TrainParams, load_params
+from netclust.models.network.train_network import taken_for_normal, train_network
+from netclust.records.batch import Batch
+from netclust.records.frames import as_table
+from netclust.records.schema import Schema
+from netclust.scoring.model import Model
 
 __all__ = ["Detection", "detect", "train"]
 

@@ -2,8 +2,8 @@
 
 Needs `netclust[offline]`. X is a *list of item sets*, y a list of their cluster labels. A set is an array
 [items, features] or a frame (pairs are compared attribute by attribute), an array [items, items, features], or pair
-features of `netclust.pairs`. Names of clusters mean nothing outside their set: what is learned is which pairs belong
-together.
+features of `netclust.structures.pairs`. Names of clusters mean nothing outside their set: what is learned is which
+pairs belong together.
 
 >>> rng = np.random.default_rng(0)
 >>> def marbles(*hues):  # hue tells them apart, size and weight do not
@@ -32,11 +32,18 @@ try:
 except ImportError:
     raise MissingExtraError("netclust.clustering", "scikit-learn", "offline") from None
 
-from netclust.models.cluster_model import ClusterModel
-from netclust.models.cluster_selection import choose_cost
-from netclust.models.clustering import ClusterSettings, LearnedClustering, cluster, learn, loss_of, usual_oracle
-from netclust.models.set_inputs import SetInput, check_labels
-from netclust.pairs import Relation
+from netclust.models.clustering.cluster_model import ClusterModel
+from netclust.models.clustering.cluster_selection import choose_cost
+from netclust.models.clustering.set_inputs import SetInput, check_labels
+from netclust.models.clustering.train_clusterer import (
+    ClusterSettings,
+    LearnedClustering,
+    cluster,
+    learn,
+    loss_of,
+    usual_oracle,
+)
+from netclust.structures.pairs import Relation
 
 __all__ = ["CorrelationClusterer", "KMeansClusterer", "LinkClusterer", "PairwiseClusterer"]
 
@@ -122,7 +129,7 @@ class CorrelationClusterer(_SetClusterer):
     ----------
     coef_ : ndarray
         One weight a pair feature; the last is the constant's.
-    learned_ : netclust.models.clustering.Learned
+    learned_ : netclust.models.clustering.train_clusterer.Learned
         Iterations, objective, duality gap.
     """
 

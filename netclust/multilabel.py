@@ -30,8 +30,8 @@ try:
 except ImportError:
     raise MissingExtraError("netclust.multilabel", "scikit-learn", "offline") from None
 
-from netclust.models.multilabel import LabelRows
-from netclust.models.multilabel_task import TASK, LabelSettings, Search, decided
+from netclust.models.multilabel.multilabel_problem import LabelRows
+from netclust.models.multilabel.task import TASK, LabelSettings, Search, decided
 from netclust.models.structured_model import StructuredModel
 from netclust.models.structured_task import choose_cost, learn
 

@@ -24,15 +24,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.batch import Batch
-from netclust.calibration import Calibration, calibrate
 from netclust.errors import InputError
-from netclust.explanation import own_score
-from netclust.frames import as_table, is_missing
-from netclust.linker import Linker, LinkerConfig
-from netclust.model import distance_model
-from netclust.table import Table
-from netclust.verdicts import Verdicts
+from netclust.linking.explanation import own_score
+from netclust.linking.linker import Linker, LinkerConfig
+from netclust.linking.verdicts import Verdicts
+from netclust.records.batch import Batch
+from netclust.records.frames import as_table, is_missing
+from netclust.records.table import Table
+from netclust.scoring.calibration import Calibration, calibrate
+from netclust.scoring.model import distance_model
 
 __all__ = ["OnlineClusterer", "OnlineDetector", "OnlineLinker", "plain"]
 

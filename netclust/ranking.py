@@ -34,9 +34,9 @@ try:
 except ImportError:
     raise MissingExtraError("netclust.ranking", "scikit-learn", "offline") from None
 
-from netclust.models.rank_model import CandidateFeatures, RankModel, examples_of, text_queries
-from netclust.models.ranking import RankSettings, choose_ranking, learn_ranking
-from netclust.ranking_metrics import measure_rankings
+from netclust.models.ranking.rank_model import CandidateFeatures, RankModel, examples_of, text_queries
+from netclust.models.ranking.ranking_metrics import measure_rankings
+from netclust.models.ranking.train_ranker import RankSettings, choose_ranking, learn_ranking
 
 __all__ = ["JointRanker", "StructuralRanker"]
 

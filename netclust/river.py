@@ -1,7 +1,7 @@
 """For river: a detector and a clusterer that link each record to its best earlier one. Needs `netclust[river]`.
 
 >>> from river import evaluate, metrics
->>> from netclust.datasets.simulate import simulate
+>>> from netclust.datasets.simulators.simulate import simulate
 >>> stream = simulate(3000, seed=1)
 >>> rows = [dict(zip(stream.columns, row)) for row in zip(*(c.tolist() for c in stream.columns.values()))]
 >>> data = [(x, label != "normal") for x, label in zip(rows, stream.label.tolist())]

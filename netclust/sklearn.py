@@ -24,14 +24,14 @@ try:
 except ImportError:
     raise MissingExtraError("netclust.sklearn", "scikit-learn", "sklearn") from None
 
-from netclust.batch import Batch
-from netclust.calibration import calibrate
-from netclust.encoding import Encoding
-from netclust.frames import as_table, infer_schema, to_columns
-from netclust.learners.stream import StreamRule, train_stream
-from netclust.linker import Linker, LinkerConfig
-from netclust.model import Model, distance_model
-from netclust.verdicts import Verdicts, reference_index
+from netclust.linking.linker import Linker, LinkerConfig
+from netclust.linking.verdicts import Verdicts, reference_index
+from netclust.models.network.stream_perceptron import StreamRule, train_stream
+from netclust.records.batch import Batch
+from netclust.records.encoding import Encoding
+from netclust.records.frames import as_table, infer_schema, to_columns
+from netclust.scoring.calibration import calibrate
+from netclust.scoring.model import Model, distance_model
 
 __all__ = ["LinkClassifier", "LinkNovelty"]
 
@@ -142,8 +142,8 @@ def _numbers(encoding: Encoding) -> NDArray[np.int64]:
 
 def _to_others(model: Model, rows: NDArray[np.int64] | None = None) -> Matrix:
     """Minus the distance of every referent, or of some among each other, to its nearest other one."""
-    from netclust.kernels import margin as kernels
-    from netclust.kernels.score import columns
+    from netclust.kernels.linking import margin as kernels
+    from netclust.kernels.linking.score import columns
 
     num = model.reference.num if rows is None else model.reference.num[rows]
     n = len(num)

@@ -9,31 +9,31 @@ __all__ = ["StructuredModel"]
 
 
 def _attractive() -> StructuredTask:
-    from netclust.models.attractive_task import TASK
+    from netclust.models.attractive.task import TASK
 
     return TASK
 
 
 def _chains() -> StructuredTask:
-    from netclust.models.chains_task import TASK
+    from netclust.models.chains.task import TASK
 
     return TASK
 
 
 def _grammar() -> StructuredTask:
-    from netclust.models.grammar_task import TASK
+    from netclust.models.parsing.task import TASK
 
     return TASK
 
 
 def _matching() -> StructuredTask:
-    from netclust.models.matching_task import TASK
+    from netclust.models.matching.task import TASK
 
     return TASK
 
 
 def _multilabel() -> StructuredTask:
-    from netclust.models.multilabel_task import TASK
+    from netclust.models.multilabel.task import TASK
 
     return TASK
 

@@ -41,15 +41,15 @@ ROOT = Path(__file__).resolve().parent.parent
 # most of what the others find compiled, and begin together because each needs other kernels: the first the two of
 # linking (the larger takes a minute), the second those of captures with checked bounds, the fourth those of captures.
 SLOW_FIRST = (
-    "test_table41.py", "test_fuzz_captures.py", "test_guides.py", "test_cli_flows.py", "test_installed.py",
-    "test_daemon_operations.py", "test_cluster_flow.py", "test_cluster_crashes.py", "test_bus_daemon.py",
+    "test_table41.py", "test_fuzz_captures.py", "test_guides.py", "test_run_flows.py", "test_installed.py",
+    "test_daemon_operations.py", "test_dataflow.py", "test_shard_crashes.py", "test_bus_daemon.py",
     "test_daemon_kills.py", "test_console_pages.py", "test_faults_disk.py", "test_shipped.py",
-    "test_console_filters.py", "test_watch.py", "test_console_for_everybody.py", "test_cli.py",
+    "test_console_filters.py", "test_run_watch.py", "test_console_for_everybody.py", "test_cli.py",
     "test_console_safety.py", "test_faults_input.py", "test_console_under_load.py", "test_against_tshark.py",
-    "test_searching.py", "test_live_replay.py", "test_flow_state.py", "test_tuning.py", "test_daemon_prometheus.py",
+    "test_search.py", "test_live_replay.py", "test_flow_state.py", "test_tuning.py", "test_daemon_prometheus.py",
     "test_faults_sinks.py", "test_watch_console.py", "test_soak.py", "test_decode.py", "test_against_nfstream.py",
     "test_sources_live.py", "test_online.py", "test_faults_start.py", "test_daemon.py", "test_console_packets.py",
-    "test_captures.py", "test_pcap_and_pcapng_twins.py", "test_cli_alerts.py", "test_http_openapi.py",
+    "test_captures.py", "test_pcap_and_pcapng_twins.py", "test_run_alerts.py", "test_http_openapi.py",
 )  # fmt: skip
 
 

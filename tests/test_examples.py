@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from netclust.cli import main
-from netclust.models.params import TrainParams
-from netclust.schema import load_schema, parse_schema
+from netclust.models.network.params import TrainParams
+from netclust.records.schema import load_schema, parse_schema
 
 ROOT = Path(__file__).parent.parent
 

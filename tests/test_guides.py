@@ -93,10 +93,10 @@ PAGES = [
 ]  # fmt: skip
 
 ELSEWHERE = {
-    "docs/attractive.md": "tests/models/test_attractive_task.py",
-    "docs/bus.md": "needs a broker that is stopped by hand; the same story: tests/stream/test_bus_daemon.py",
-    "docs/cluster.md": "needs a broker; the same story: tests/stream/test_cluster_flow.py",
-    "docs/console.md": "needs a running daemon: tests/stream/test_console_api.py",
+    "docs/attractive.md": "tests/models/attractive/test_attractive_task.py",
+    "docs/bus.md": "needs a broker that is stopped by hand; the same story: tests/stream/daemon/test_bus_daemon.py",
+    "docs/cluster.md": "needs a broker; the same story: tests/stream/sharding/test_dataflow.py",
+    "docs/console.md": "needs a running daemon: tests/stream/console/test_console_api.py",
     "docs/explanations.md": "a part of the tutorial, and lines that the README has whole",
 }
 """Pages that are run by other tests, or not at all, and why."""

@@ -201,7 +201,11 @@ def test_the_sdist_can_build_the_wheel_and_run_its_tests(tmp_path: Path) -> None
     for name in ("datasets", "models", "stream"):
         assert (tree / "netclust" / name).readlink() == Path("..", name)
     made = install(build(tree, tmp_path / "wheels"), tmp_path / "venv")
-    tests = ["tests/netclust/test_schema.py", "tests/stream/test_alert_book.py", "tests/datasets/test_opening.py"]
+    tests = [
+        "tests/netclust/records/test_schema.py",
+        "tests/stream/alerts/test_alert_book.py",
+        "tests/netclust/records/test_opening.py",
+    ]
     made.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, cwd=tree)
 
 

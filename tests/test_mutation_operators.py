@@ -77,7 +77,9 @@ def test_the_message_of_an_error_is_left_alone_and_raising_it_is_not(operators: 
     assert texts(operators, "raise InputError('no', f'{a}')") == ["raise InputError('no', f'{a}') -> pass"]
 
 
-@pytest.mark.parametrize("path", ["netclust/linker.py", "stream/detector.py", "stream/store.py"])
+@pytest.mark.parametrize(
+    "path", ["netclust/linking/linker.py", "stream/detection/detector.py", "stream/store/store.py"]
+)
 def test_every_mutation_compiles_and_the_tree_is_as_before(operators: Any, path: str) -> None:
     tree = ast.parse((ROOT / path).read_text())
     before = compile(tree, path, "exec")

@@ -3,7 +3,7 @@
 Mentions are the document's own (`gold`), or found in its text (`auto`): then a found mention that is no true one is
 spurious, and true ones that were not found still count in every measure.
 
->>> from netclust.models.coreference.documents import Mention
+>>> from netclust.models.coreference.formats.documents import Mention
 >>> words = tuple("Ann saw the dog . She liked it .".split())
 >>> mentions = (Mention(0, 1, 7), Mention(2, 4, 8), Mention(5, 6, 7), Mention(7, 8, 8))
 >>> (example,) = prepare([Document("story", words, (0, 5, 9), mentions=mentions)], FeatureSettings())
@@ -23,13 +23,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.clustering_metrics import PrecisionRecall
-from netclust.coreference_metrics import METRICS, score_documents
-from netclust.hashed_pairs import HashedPairs
-from netclust.losses.learned import Truth
-from netclust.models.coreference.documents import Document, Mention, Span
+from netclust.losses.learned_loss import Truth
+from netclust.metrics.clustering_metrics import PrecisionRecall
+from netclust.models.coreference.coreference_metrics import METRICS, score_documents
 from netclust.models.coreference.extraction import extract_all
 from netclust.models.coreference.features import FeatureSettings
+from netclust.models.coreference.formats.documents import Document, Mention, Span
+from netclust.structures.hashed_pairs import HashedPairs
 
 __all__ = ["Example", "MentionSource", "measure", "prepare", "with_entities"]
 

@@ -5,7 +5,7 @@ the settings, and the code of the templates. It also holds a checksum of its own
 made anew.
 
 >>> import tempfile
->>> from netclust.models.coreference.documents import Mention
+>>> from netclust.models.coreference.formats.documents import Mention
 >>> words = tuple("Ann saw the dog . She liked it .".split())
 >>> document = Document("story", words, (0, 5, 9), mentions=(Mention(0, 1), Mention(2, 4), Mention(5, 6)))
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -27,12 +27,12 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from netclust import container
 from netclust.errors import InputError, NetclustError
-from netclust.hashed_pairs import HashedPairs
-from netclust.models.coreference.describing import describe
-from netclust.models.coreference.documents import Document
+from netclust.foundation import container
 from netclust.models.coreference.features import FeatureSettings, extract
+from netclust.models.coreference.formats.documents import Document
+from netclust.models.coreference.mentions.describing import describe
+from netclust.structures.hashed_pairs import HashedPairs
 
 __all__ = ["extract_all"]
 
@@ -107,9 +107,9 @@ def _name(document: Document, settings: FeatureSettings) -> str:
 @lru_cache(maxsize=1)
 def _code() -> str:
     """The checksum of the modules that features are made by: other templates make other features."""
-    from netclust.kernels import mention_pairs
+    from netclust.models.coreference import mention_pair_kernels
 
     digest = hashlib.sha256()
-    for file in [*sorted(Path(__file__).parent.rglob("*.py")), Path(mention_pairs.__file__)]:
+    for file in [*sorted(Path(__file__).parent.rglob("*.py")), Path(mention_pair_kernels.__file__)]:
         digest.update(file.read_bytes())
     return digest.hexdigest()

@@ -11,8 +11,8 @@ Every pair of a mention with one of the mentions before it (at most `distance` b
 
 A template needs what it is made of: without a column of speakers there is none about speakers (`void_templates`).
 
->>> from netclust.models.coreference.documents import Document, Span
->>> from netclust.models.coreference.describing import describe
+>>> from netclust.models.coreference.formats.documents import Document, Span
+>>> from netclust.models.coreference.mentions.describing import describe
 >>> words = tuple("Ann saw the old dog . She liked the dog .".split())
 >>> document = Document("story", words, (0, 6, 11))
 >>> spans = [Span(0, 1), Span(2, 5), Span(6, 7), Span(8, 10)]
@@ -39,15 +39,15 @@ import msgspec
 import numpy as np
 
 from netclust.errors import InputError
-from netclust.hashed_pairs import HashedPairs
-from netclust.models.coreference.documents import Document
-from netclust.models.coreference.facts import MentionFacts
-from netclust.models.coreference.lexicon.closed import ARTICLES, CONJUNCTIONS, DEMONSTRATIVES, PREPOSITIONS
-from netclust.models.coreference.lexicon.names import TITLES
-from netclust.models.coreference.lexicon.pronouns import POSSESSIVE
+from netclust.models.coreference.formats.documents import Document
+from netclust.models.coreference.mentions.lexicon.closed import ARTICLES, CONJUNCTIONS, DEMONSTRATIVES, PREPOSITIONS
+from netclust.models.coreference.mentions.lexicon.facts import MentionFacts
+from netclust.models.coreference.mentions.lexicon.names import TITLES
+from netclust.models.coreference.mentions.lexicon.pronouns import POSSESSIVE
+from netclust.structures.hashed_pairs import HashedPairs
 
 if TYPE_CHECKING:
-    from netclust.kernels.mention_pairs import FeatureTemplates, Mentions
+    from netclust.models.coreference.mention_pair_kernels import FeatureTemplates, Mentions
 
 __all__ = ["ATTRIBUTES", "RELATIONS", "FeatureSettings", "extract", "void_templates"]
 
@@ -166,7 +166,7 @@ def void_templates(documents: Iterable[Document]) -> tuple[str, ...]:
 
 def extract(document: Document, facts: Sequence[MentionFacts], settings: FeatureSettings) -> HashedPairs:
     """The features of every mention with the mentions before it, in the order of `facts`."""
-    from netclust.kernels.mention_pairs import RELATION_COUNT, pair_slots
+    from netclust.models.coreference.mention_pair_kernels import RELATION_COUNT, pair_slots
 
     templates = _templates(document, settings)
     n = len(facts)
@@ -180,7 +180,7 @@ def extract(document: Document, facts: Sequence[MentionFacts], settings: Feature
 
 
 def _templates(document: Document, settings: FeatureSettings) -> FeatureTemplates:
-    from netclust.kernels.mention_pairs import FeatureTemplates
+    from netclust.models.coreference.mention_pair_kernels import FeatureTemplates
 
     void = {*void_templates([document]), *settings.without}
     number = {name: k for k, name in enumerate(ATTRIBUTES)}
@@ -194,7 +194,7 @@ def _templates(document: Document, settings: FeatureSettings) -> FeatureTemplate
 
 
 def _mentions(document: Document, facts: Sequence[MentionFacts]) -> Mentions:
-    from netclust.kernels.mention_pairs import Mentions
+    from netclust.models.coreference.mention_pair_kernels import Mentions
 
     lower = [word.lower() for word in document.words]
     meaningful = [[word for word in lower[m.start : m.end] if _carries_meaning(word)] for m in facts]

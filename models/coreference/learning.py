@@ -1,6 +1,6 @@
 """Training on prepared documents: six models on the edge losses, three on the loss learned from the measure.
 
->>> from netclust.models.coreference.documents import Document, Mention
+>>> from netclust.models.coreference.formats.documents import Document, Mention
 >>> from netclust.models.coreference.examples import prepare
 >>> words = tuple("Ann saw the dog . She liked it .".split())
 >>> mentions = (Mention(0, 1, 7), Mention(2, 4, 8), Mention(5, 6, 7), Mention(7, 8, 8))
@@ -22,21 +22,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.coreference_metrics import mela_of_labels
 from netclust.errors import InputError
-from netclust.hashed_pairs import HashedPairs
-from netclust.learners.antecedents import AntecedentProblem
-from netclust.learners.forest import ForestProblem
 from netclust.learners.latent import LatentSvm
-from netclust.learners.learned_loss import RegressionSet, fit_loss
-from netclust.learners.measured_antecedents import MeasuredAntecedents
 from netclust.learners.one_slack import OneSlack
 from netclust.learners.perceptron import Fitted, Lsp, Lspa
 from netclust.learners.rho import LspRho, LspRhoJoint, LspRhoOnline, collect_regression
-from netclust.losses.learned import LearnedLoss, Truth
+from netclust.losses.learned_loss import LearnedLoss, Truth
+from netclust.models.coreference.antecedent_problem import AntecedentProblem
+from netclust.models.coreference.coreference_metrics import mela_of_labels
 from netclust.models.coreference.examples import Example, measure
+from netclust.models.coreference.measured_antecedents import MeasuredAntecedents
 from netclust.models.coreference.settings import LEARNED_LOSS, CoreferenceSettings
-from netclust.pairs import Indices, Vector
+from netclust.problems.forest_problem import ForestProblem
+from netclust.problems.loss_learning import RegressionSet, fit_loss
+from netclust.structures.hashed_pairs import HashedPairs
+from netclust.structures.pairs import Indices, Vector
 
 __all__ = [
     "BestEpoch",

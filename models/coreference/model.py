@@ -19,17 +19,24 @@ from typing import Any, Self
 import msgspec
 import numpy as np
 
-from netclust import container
-from netclust.container import Arrays
 from netclust.errors import InputError, ModelError
-from netclust.model_file import ModelFile, Provenance, check_known, check_weights, errors_of_model, read_header
-from netclust.models.coreference.detection import find_mentions
-from netclust.models.coreference.documents import Document, Mention, Span
+from netclust.foundation import container
+from netclust.foundation.container import Arrays
+from netclust.foundation.model_file import (
+    ModelFile,
+    Provenance,
+    check_known,
+    check_weights,
+    errors_of_model,
+    read_header,
+)
 from netclust.models.coreference.examples import MentionSource, prepare, with_entities
+from netclust.models.coreference.formats.documents import Document, Mention, Span
 from netclust.models.coreference.learning import resolve
-from netclust.models.coreference.mention_filter import MentionFilter
+from netclust.models.coreference.mentions.detection import find_mentions
+from netclust.models.coreference.mentions.mention_filter import MentionFilter
 from netclust.models.coreference.settings import CoreferenceSettings
-from netclust.pairs import Vector
+from netclust.structures.pairs import Vector
 
 __all__ = ["KIND", "CoreferenceModel"]
 

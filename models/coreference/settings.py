@@ -16,7 +16,7 @@ from typing import Literal, get_args
 import msgspec
 
 from netclust.errors import InputError
-from netclust.learners.antecedents import AntecedentLoss
+from netclust.models.coreference.antecedent_problem import AntecedentLoss
 from netclust.models.coreference.examples import MentionSource
 from netclust.models.coreference.features import FeatureSettings
 

@@ -1,9 +1,9 @@
 """Auxiliary parsers whose brackets are features of another one: a generative grammar, and a classifier of single spans.
 
 The span classifier calls every span by a chain of labels or none, each by itself, from the words at its edges. What
-both say of a training sentence comes from models of the other fold (`netclust.cross_fitting`).
+both say of a training sentence comes from models of the other fold (`netclust.models.parsing.cross_fitting`).
 
->>> from netclust.structures.syntax import Tree
+>>> from netclust.models.parsing.syntax import Tree
 >>> trees = [Tree("S", (Tree("NP", (Tree("NN", word=word),)), Tree("VP", (Tree("VB", word="falls"),))))
 ...          for word in ("rain", "snow", "rain")]
 >>> Auxiliary.fit(trees, Binarisation()).notes(("rain", "falls"))["parser"]
@@ -21,17 +21,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.cross_fitting import cross_fit
 from netclust.learners.perceptron import Lsp
-from netclust.learners.problem import Vector
-from netclust.learners.sparse_features import SparseVector, in_full
+from netclust.models.parsing.binarisation import CHAIN, Binarisation, base_labels
+from netclust.models.parsing.charts import best_derivation, best_pieces
+from netclust.models.parsing.cross_fitting import cross_fit
+from netclust.models.parsing.grammar import SPLIT, SYMBOL, Derivation, Grammar
 from netclust.models.parsing.lexicon import Lexicon
-from netclust.models.parsing.problem import GrammarProblem, Sentence, generative_weights
+from netclust.models.parsing.parsing_problem import GrammarProblem, Sentence, generative_weights
 from netclust.models.parsing.span_features import Notes, SpanVocabulary, names_of_span
-from netclust.structures.binarisation import CHAIN, Binarisation, base_labels
-from netclust.structures.charts import best_derivation, best_pieces
-from netclust.structures.grammar import SPLIT, SYMBOL, Derivation, Grammar
-from netclust.structures.syntax import Tree, words_of
+from netclust.models.parsing.syntax import Tree, words_of
+from netclust.problems.base import Vector
+from netclust.problems.sparse_features import SparseVector, in_full
 
 __all__ = ["Auxiliary", "SpanClassifier", "SpanProblem", "cross_fitted_notes", "span_vocabulary"]
 
@@ -112,7 +112,7 @@ class SpanProblem:
         return 100.0 * float((y != h).sum()) / (n * (n + 1) / 2)
 
     def _scores(self, x: Sentence, w: Vector) -> NDArray[np.float64]:
-        from netclust.kernels.cky import sum_span_features
+        from netclust.models.parsing.cky_kernels import sum_span_features
 
         n = len(x.words)
         scores = np.zeros((n, n + 1, self.kinds))

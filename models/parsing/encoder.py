@@ -1,8 +1,8 @@
 """What a parser learns of a treebank besides weights: grammar, lexicon, features of spans, auxiliary parsers.
 
->>> from netclust.structures.syntax import Tree
+>>> from netclust.models.parsing.syntax import Tree
 >>> tree = Tree("S", (Tree("NN", word="rain"), Tree("VBZ", word="falls")))
->>> from netclust.models.parsing.problem import generative_weights
+>>> from netclust.models.parsing.parsing_problem import generative_weights
 >>> encoder = GrammarEncoder.fit([tree, tree], Binarisation(), spans=True)
 >>> again = msgspec.json.decode(msgspec.json.encode(encoder), type=GrammarEncoder)
 >>> again.grammar.rule_names(), len(again.vocabulary.names)
@@ -23,14 +23,14 @@ import msgspec
 import numpy as np
 
 from netclust.errors import InputError
-from netclust.model_file import MAX_WEIGHT
+from netclust.foundation.model_file import MAX_WEIGHT
 from netclust.models.parsing.auxiliary import Auxiliary, SpanClassifier, cross_fitted_notes, span_vocabulary
+from netclust.models.parsing.binarisation import Binarisation
+from netclust.models.parsing.grammar import Grammar
 from netclust.models.parsing.lexicon import Lexicon
-from netclust.models.parsing.problem import GrammarProblem, Parse, Sentence
+from netclust.models.parsing.parsing_problem import GrammarProblem, Parse, Sentence
 from netclust.models.parsing.span_features import Notes, SpanVocabulary
-from netclust.structures.binarisation import Binarisation
-from netclust.structures.grammar import Grammar
-from netclust.structures.syntax import Tree, words_of
+from netclust.models.parsing.syntax import Tree, words_of
 
 __all__ = ["AuxiliaryWeights", "GrammarEncoder", "TreeExample", "training_examples"]
 

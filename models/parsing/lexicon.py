@@ -1,6 +1,6 @@
 """What words may be: tags by how often a treebank has them; rare and unknown words also by how they are written.
 
->>> from netclust.structures.syntax import Tree
+>>> from netclust.models.parsing.syntax import Tree
 >>> seen = [("the", "DT")] * 9 + [("tower", "NN"), ("slowly", "RB"), ("badly", "RB"), ("Rome", "NNP")]
 >>> lexicon = Lexicon.of_trees([Tree("S", tuple(Tree(tag, word=word) for word, tag in seen))])
 >>> signature("Oslo"), signature("oddly"), signature("1,200")
@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.structures.syntax import Tree, spans
-from netclust.text import sanitize
+from netclust.foundation.text import sanitize
+from netclust.models.parsing.syntax import Tree, spans
 
 __all__ = ["Lexicon", "signature"]
 

@@ -5,10 +5,10 @@
 log Z and its gradient, the features that are expected of a tree, are sums over all trees (inside-outside); L-BFGS does
 the rest. Sums cost more than the best tree alone, and nothing can be left out of them.
 
->>> from netclust.datasets.toy_treebank import toy_trees
+>>> from netclust.models.parsing.toy_treebank import toy_trees
 >>> from netclust.models.parsing.encoder import GrammarEncoder, TreeExample
->>> from netclust.structures.binarisation import Binarisation
->>> from netclust.structures.syntax import words_of
+>>> from netclust.models.parsing.binarisation import Binarisation
+>>> from netclust.models.parsing.syntax import words_of
 >>> trees = toy_trees(20)
 >>> encoder = GrammarEncoder.fit(trees, Binarisation())
 >>> problem = GrammarProblem(encoder.grammar)
@@ -29,18 +29,18 @@ from typing import Any
 import numpy as np
 
 from netclust.errors import InputError
-from netclust.learners.problem import Vector
-from netclust.models.parsing.problem import GrammarProblem, Parse, Sentence
+from netclust.foundation.optional import require_optional
+from netclust.models.parsing.charts import inside_outside
+from netclust.models.parsing.parsing_problem import GrammarProblem, Parse, Sentence
 from netclust.models.structured_task import LearnedTask
-from netclust.optional import require_optional
-from netclust.structures.charts import inside_outside
+from netclust.problems.base import Vector
 
 __all__ = ["expected_features", "train_likelihood"]
 
 
 def expected_features(problem: GrammarProblem, x: Sentence, w: Vector) -> tuple[float, Vector]:
     """log Z, and the mean of Phi over all trees, each as likely as exp of its score."""
-    from netclust.kernels.cky import spread_span_features
+    from netclust.models.parsing.cky_kernels import spread_span_features
 
     grammar, n = problem.grammar, len(x.words)
     sums = inside_outside(grammar, problem.scores(x, w))

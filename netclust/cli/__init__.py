@@ -66,7 +66,7 @@ def _drop_output() -> None:
 
 def _stop(message: str, code: int) -> NoReturn:
     """One line for the person at the terminal, never a traceback."""
-    from netclust.text import sanitize
+    from netclust.foundation.text import sanitize
 
     sys.stderr.write(f"netclust: {sanitize(message)}\n")
     sys.exit(code)

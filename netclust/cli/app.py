@@ -6,42 +6,42 @@ import importlib
 
 import typer
 
-from netclust.cli.groups import app
+from netclust.options.groups import app
 
 __all__ = ["app", "load_commands"]
 
 # In the order in which help lists them.
 _FILES = (
-    "netclust.cli.network_app",
-    "netclust.cli.captures_app",
-    "netclust.cli.stream_app",
-    "netclust.cli.simulate_app",
-    "netclust.cli.info_app",
-    "netclust.cli.demo_app",
-    "netclust.cli.daemon_app",
-    "netclust.cli.cluster_app",
-    "netclust.cli.growth_app",
-    "netclust.cli.clustering_app",
-    "netclust.cli.reproduce_clustering_app",
-    "netclust.cli.coreference_app",
-    "netclust.cli.reproduce_coreference_app",
-    "netclust.cli.ranking_app",
-    "netclust.cli.reproduce_ranking_app",
-    "netclust.cli.multilabel_app",
-    "netclust.cli.approximate_app",
-    "netclust.cli.chains_app",
-    "netclust.cli.attractive_app",
-    "netclust.cli.matching_app",
-    "netclust.cli.tracking_app",
-    "netclust.cli.grammar_app",
+    "netclust.models.network.commands",
+    "netclust.models.experiments.captures.commands",
+    "netclust.stream.commands.stream_commands",
+    "netclust.datasets.simulators.commands",
+    "netclust.cli.info_command",
+    "netclust.cli.demo_command",
+    "netclust.stream.commands.commands",
+    "netclust.stream.sharding.commands",
+    "netclust.models.experiments.detection.commands",
+    "netclust.models.clustering.commands",
+    "netclust.models.experiments.clustering.commands",
+    "netclust.models.coreference.commands",
+    "netclust.models.experiments.coreference.commands",
+    "netclust.models.ranking.commands",
+    "netclust.models.experiments.ranking.commands",
+    "netclust.models.multilabel.commands",
+    "netclust.models.experiments.approximate.commands",
+    "netclust.models.chains.commands",
+    "netclust.models.attractive.commands",
+    "netclust.models.matching.commands",
+    "netclust.models.tracking.commands",
+    "netclust.models.parsing.commands",
 )
 # What runs beside traffic loads no file but its own.
 _FILE_OF = {
-    **dict.fromkeys(("detect", "flows"), "netclust.cli.stream_app"),
-    **dict.fromkeys(("info", "warmup"), "netclust.cli.info_app"),
+    **dict.fromkeys(("detect", "flows"), "netclust.stream.commands.stream_commands"),
+    **dict.fromkeys(("info", "warmup"), "netclust.cli.info_command"),
     **dict.fromkeys(
         ("run", "check-config", "watch", "snapshots", "rollback", "alerts", "clusters", "label", "suppress"),
-        "netclust.cli.daemon_app",
+        "netclust.stream.commands.commands",
     ),
 }
 

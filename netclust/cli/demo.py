@@ -17,23 +17,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.cli.output import echo
-from netclust.datasets.capture_simulator import simulate_capture
+from netclust.datasets.simulators.capture_simulator import simulate_capture
 from netclust.errors import InputError
-from netclust.schema import load_schema
+from netclust.options.output import echo
+from netclust.records.schema import load_schema
+from netclust.records.table import Table, concat_tables
 from netclust.shipped.loading import load_shipped
-from netclust.stream.alert_summary import summary_of
-from netclust.stream.answers import Answer
-from netclust.stream.capture_labels import load_labels
-from netclust.stream.capture_reader import CaptureReader
-from netclust.stream.daemon.config import Config, SourceConfig, WarmupConfig
-from netclust.stream.detector import Detector
+from netclust.stream.alerts.alert_summary import summary_of
+from netclust.stream.config import Config, SourceConfig, WarmupConfig
+from netclust.stream.detection.answers import Answer
+from netclust.stream.detection.detector import Detector
+from netclust.stream.packets.capture_labels import load_labels
+from netclust.stream.packets.capture_reader import CaptureReader
 from netclust.stream.sinks.ecs import iso_time
 from netclust.stream.sources.base import Arrival, numbered
-from netclust.table import Table, concat_tables
 
 if TYPE_CHECKING:
-    from netclust.stream.alert_events import Alert
+    from netclust.stream.alerts.alert_events import Alert
 
 SEED = 23
 HOSTS = 12

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from netclust.cli.network import constant_attributes
-from netclust.cli.output import echo, percent, result, table, write_json
-from netclust.container import kind_of
-from netclust.model import Model
-from netclust.models.params import TrainParams
+from netclust.foundation.container import kind_of
+from netclust.models.network.params import TrainParams
+from netclust.models.network.run_network import constant_attributes
+from netclust.options.output import echo, percent, result, table, write_json
+from netclust.scoring.model import Model
 
 CLUSTERING = "netclust.clustering"
 COREFERENCE = "netclust.coreference"
@@ -24,23 +24,23 @@ STRUCTURED = "netclust.structured"
 def run(path: Path, json: Path | None, top: int) -> None:
     """Facts, classes and the strongest weights."""
     if kind_of(path) == CLUSTERING:
-        from netclust.cli.clustering import describe_model
+        from netclust.models.clustering.run_clustering import describe_model
 
         describe_model(path, json, top)
         return
     if kind_of(path) == COREFERENCE:
-        from netclust.cli.coreference import describe_model as describe_coreference
+        from netclust.models.coreference.run_coreference import describe_model as describe_coreference
 
         describe_coreference(path, json)
         return
     if kind_of(path) == RANKING:
-        from netclust.cli.ranking import describe_model as describe_ranking
+        from netclust.models.ranking.run_ranking import describe_model as describe_ranking
 
         describe_ranking(path, json, top)
         return
     if kind_of(path) == STRUCTURED:
         import netclust.structured_models  # noqa: F401 (makes every task known)
-        from netclust.cli.structured import describe_model as describe_structured
+        from netclust.models.run_structured import describe_model as describe_structured
 
         describe_structured(path, json, top)
         return

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from netclust.cli.output import echo, result, write_json
+from netclust.options.output import echo, result, write_json
 
 if TYPE_CHECKING:
-    from netclust.model import Model
+    from netclust.scoring.model import Model
 
 
 def run(json: Path | None) -> None:
@@ -21,14 +21,14 @@ def run(json: Path | None) -> None:
     from netclust.kernels import prebuilt
 
     prebuilt.leave_out()
-    from netclust.datasets.records import RecordReader
-    from netclust.datasets.simulate import simulate
+    from netclust.datasets.simulators.simulate import simulate
     from netclust.kernels.jit import CACHE_FOLDER
-    from netclust.linker import LinkerConfig
-    from netclust.models.evaluation import evaluate_network
-    from netclust.models.network import train_network
-    from netclust.models.params import TrainParams
-    from netclust.schema import load_schema
+    from netclust.linking.linker import LinkerConfig
+    from netclust.models.network.evaluation import evaluate_network
+    from netclust.models.network.params import TrainParams
+    from netclust.models.network.train_network import train_network
+    from netclust.records.reader import RecordReader
+    from netclust.records.schema import load_schema
 
     with tempfile.TemporaryDirectory(dir=CACHE_FOLDER) as folder:
         file = Path(folder, "records.txt")
@@ -50,9 +50,9 @@ def run(json: Path | None) -> None:
 
 def _daemon(model: Model) -> None:
     """Adapt the model to a site, follow links, and put two alerts in order."""
-    from netclust.reference import covering
-    from netclust.stream.alert_events import Alert
-    from netclust.stream.alert_triage import in_triage_order
+    from netclust.scoring.reference import covering
+    from netclust.stream.alerts.alert_events import Alert
+    from netclust.stream.alerts.alert_triage import in_triage_order
     from netclust.stream.console.forest import load_kernels
 
     covering(model.reference, 2, np.random.default_rng(0))
@@ -62,12 +62,12 @@ def _daemon(model: Model) -> None:
 
 def _captures(folder: Path) -> None:
     """Write a few minutes of packets, and read them in both formats and by both schemas."""
-    from netclust.datasets.capture_simulator import simulate_capture
-    from netclust.schema import load_schema
-    from netclust.stream.capture_files import CaptureFile, merge_captures
-    from netclust.stream.capture_reader import CaptureReader
-    from netclust.stream.capture_writer import write_capture
-    from netclust.stream.live import load_kernels
+    from netclust.datasets.simulators.capture_simulator import simulate_capture
+    from netclust.records.schema import load_schema
+    from netclust.stream.packets.capture_files import CaptureFile, merge_captures
+    from netclust.stream.packets.capture_reader import CaptureReader
+    from netclust.stream.packets.capture_writer import write_capture
+    from netclust.stream.packets.live import load_kernels
 
     packets = folder / "packets.pcap"
     simulate_capture(packets, hours=0.05, scale=0.2, hosts=8, attacks="all")

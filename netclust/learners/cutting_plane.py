@@ -23,12 +23,12 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.container import Arrays, require_array
 from netclust.errors import InputError
-from netclust.learners.problem import Problem, SlackProblem, SparseProblem, Vector, signed_weights
-from netclust.learners.sparse_features import Change, times
+from netclust.foundation.container import Arrays, require_array
 from netclust.learners.training_state import Checkpoint
 from netclust.learners.working_set import Planes, WorkingSet
+from netclust.problems.base import Problem, SlackProblem, SparseProblem, Vector, signed_weights
+from netclust.problems.sparse_features import Change, times
 
 __all__ = [
     "Constraints",

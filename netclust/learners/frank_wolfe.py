@@ -6,7 +6,7 @@ still gain, summed over the examples at one w, is the duality gap: training stop
 is a vector an example, and relaxed outputs are as good as any. Cutting planes reach a small gap sooner where the oracle
 is costly or C is large; this is for cheap oracles and many examples.
 
->>> from netclust.learners.problem import TreeProblem
+>>> from netclust.problems.base import TreeProblem
 >>> phi = np.zeros((3, 4, 2))  # [distance, root] of every arc
 >>> phi[:, 0, 1] = 1
 >>> phi[1, 1, 0], phi[2, 1, 0], phi[2, 2, 0] = 0.2, 1.0, 0.8
@@ -29,8 +29,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from netclust.container import require_array
 from netclust.errors import InputError
+from netclust.foundation.container import require_array
 from netclust.learners.cutting_plane import (
     Constraints,
     IterationReport,
@@ -42,9 +42,9 @@ from netclust.learners.cutting_plane import (
     pack_reports,
     unpack_reports,
 )
-from netclust.learners.problem import Problem, Vector, signed_weights
-from netclust.learners.sparse_features import dot, in_full
 from netclust.learners.working_set import Planes
+from netclust.problems.base import Problem, Vector, signed_weights
+from netclust.problems.sparse_features import dot, in_full
 
 __all__ = ["FrankWolfe"]
 

@@ -7,7 +7,7 @@ gives a convex program that touches the objective there and is above it elsewher
 never rises. Training stops when a round gains less than `tolerance * C`. The planes of a round are carried over to the
 next: only their gold part changes.
 
->>> from netclust.learners.problem import TreeProblem
+>>> from netclust.problems.base import TreeProblem
 >>> def example(places, y):  # arcs [distance, root]
 ...     phi = np.zeros((len(y), len(y) + 1, 2))
 ...     phi[:, 0, 1] = 1
@@ -33,12 +33,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from netclust.container import require_array
 from netclust.errors import InputError
+from netclust.foundation.container import require_array
 from netclust.learners.cutting_plane import OnIteration, State, SvmFit, Training, checkpoint_file
 from netclust.learners.n_slack import NSlack
 from netclust.learners.one_slack import OneSlack
-from netclust.learners.problem import Problem
+from netclust.problems.base import Problem
 
 __all__ = ["LatentSvm"]
 

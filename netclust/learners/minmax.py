@@ -32,8 +32,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.optional import require_optional
-from netclust.pairs import Vector, check_numbers
+from netclust.foundation.optional import require_optional
+from netclust.structures.pairs import Vector, check_numbers
 from netclust.structures.sdp import clarabel_solution
 
 __all__ = ["Inference", "MinMaxFit", "RelaxedSet", "linear_set", "min_max"]

@@ -6,7 +6,7 @@ A pass asks the oracle for the worst output of every example and adds it where i
 `xi_i + epsilon`; training stops after a pass that added nothing. The program is solved once a pass, or after every
 `batch` additions. `slack_norm="sum"` puts C in the place of C/n.
 
->>> from netclust.learners.problem import TreeProblem
+>>> from netclust.problems.base import TreeProblem
 >>> phi = np.zeros((3, 4, 2))  # [distance, root] of every arc
 >>> phi[:, 0, 1] = 1
 >>> phi[1, 1, 0], phi[2, 1, 0], phi[2, 2, 0] = 0.2, 1.0, 0.8
@@ -40,8 +40,8 @@ from netclust.learners.cutting_plane import (
     check_rule,
     train,
 )
-from netclust.learners.problem import Problem, Vector
-from netclust.learners.sparse_features import in_full
+from netclust.problems.base import Problem, Vector
+from netclust.problems.sparse_features import in_full
 
 __all__ = ["NSlack"]
 

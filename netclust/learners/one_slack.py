@@ -6,7 +6,7 @@ Every iteration adds the plane (g, l) of the most violating outputs; training st
 most `max(0, the violation of the planes so far) + epsilon`. The number of iterations does not grow with the number of
 examples. `epsilon` is on the scale of the loss: 0.1 of 100 percent, 0.01 for final runs.
 
->>> from netclust.learners.problem import TreeProblem
+>>> from netclust.problems.base import TreeProblem
 >>> phi = np.zeros((3, 4, 2))  # [distance, root] of every arc
 >>> phi[:, 0, 1] = 1
 >>> phi[1, 1, 0], phi[2, 1, 0], phi[2, 2, 0] = 0.2, 1.0, 0.8
@@ -38,8 +38,8 @@ from netclust.learners.cutting_plane import (
     check_rule,
     train,
 )
-from netclust.learners.problem import Problem, Vector
-from netclust.learners.sparse_features import add_to
+from netclust.problems.base import Problem, Vector
+from netclust.problems.sparse_features import add_to
 
 __all__ = ["OneSlack"]
 

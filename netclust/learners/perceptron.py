@@ -3,7 +3,7 @@
 Both walk over the examples in their order and move w from the max-violating structure towards the gold one:
 LSP by the difference of their features, LSPA just far enough that the gold structure wins by the loss.
 
->>> from netclust.learners.problem import TreeProblem
+>>> from netclust.problems.base import TreeProblem
 >>> a, colour, y = [0.0, 0.2, 1.0], [0, 0, 1], np.array([1, 1, 2])
 >>> phi = np.zeros((3, 4, 3))  # [same colour, distance, root]
 >>> phi[:, 0] = [0, 0, 1]
@@ -37,8 +37,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from netclust.learners.problem import Problem, Vector, difference
-from netclust.learners.sparse_features import Change, add_to, dot, squared_length, times
+from netclust.problems.base import Problem, Vector, difference
+from netclust.problems.sparse_features import Change, add_to, dot, squared_length, times
 
 X = TypeVar("X")
 Y = TypeVar("Y")

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.optional import require_optional
+from netclust.foundation.optional import require_optional
 
 __all__ = ["QpSolution", "solve"]
 

@@ -3,12 +3,13 @@
 A task that has features of its outputs and a measure of them (`MeasuredProblem`) becomes one with the learned loss
 (`LossProblem`), which every learner of structures can train; here it is Algorithm 2.
 
-* `collect_regression` gathers outputs with their measure, for `netclust.learners.learned_loss.fit_loss`;
+* `collect_regression` gathers outputs with their measure, for `netclust.problems.loss_learning.fit_loss`;
 * `LspRho` trains with the loss that came out;
 * `LspRhoJoint` (Algorithm 3) learns the loss anew after each epoch, from all outputs so far;
 * `LspRhoOnline` (Algorithm 4) moves the loss at every output, until an epoch makes it worse.
 
-Both joint learners begin with the task's own loss. See `netclust.learners.measured_antecedents` for an example.
+Both joint learners begin with the task's own loss. See `netclust.models.coreference.measured_antecedents` for an
+example.
 
 I. Haponchyk, "Advanced Models of Supervised Structural Clustering", PhD thesis, University of Trento, 2018; chapter 3.
 """
@@ -21,11 +22,11 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from netclust.learners.learned_loss import OnlineRegressor, RegressionSet, Regressor, fit_loss
 from netclust.learners.perceptron import Fitted, Lsp, OnEpoch
-from netclust.learners.problem import Problem, Vector, difference
-from netclust.learners.sparse_features import Change
-from netclust.losses.learned import LearnedLoss
+from netclust.losses.learned_loss import LearnedLoss
+from netclust.problems.base import Problem, Vector, difference
+from netclust.problems.loss_learning import OnlineRegressor, RegressionSet, Regressor, fit_loss
+from netclust.problems.sparse_features import Change
 
 __all__ = [
     "FittedLoss",

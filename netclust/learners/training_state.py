@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from netclust.container import Arrays, pack, read_bytes, require_array, unpack, write_bytes
 from netclust.errors import InputError, ModelError
+from netclust.foundation.container import Arrays, pack, read_bytes, require_array, unpack, write_bytes
 
 __all__ = ["Checkpoint"]
 

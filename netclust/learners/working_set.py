@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.container import Arrays, require_array
-from netclust.learners.problem import Vector
+from netclust.foundation.container import Arrays, require_array
 from netclust.learners.qp import NONE, Indices, solve
+from netclust.problems.base import Vector
 
 __all__ = ["Planes", "WorkingSet"]
 

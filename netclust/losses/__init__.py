@@ -1,3 +1,3 @@
-"""Losses: what a wrong structure costs. Those that split over arcs are in `netclust.losses.edge`, over pairs in
-`netclust.losses.forest`.
+"""Losses: what a wrong structure costs. Those that split over arcs are in `netclust.losses.edge_loss`, over pairs in
+`netclust.losses.forest_loss`.
 """

@@ -1,1 +1,1 @@
-"""The models that come with netclust, and their loader. `netclust.models.shipped` makes them."""
+"""The models that come with netclust, and their loader. `netclust.models.network.make_shipped` makes them."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from importlib import resources
 
 from netclust.errors import InputError
-from netclust.model import Model
+from netclust.scoring.model import Model
 
 __all__ = ["load_shipped", "shipped_models"]
 

@@ -34,8 +34,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.pairs import Indices, PairIndex, Vector, same_cluster
 from netclust.structures.pair_numbers import indicator, pairs_at, stored_pairs
+from netclust.structures.pairs import Indices, PairIndex, Vector, same_cluster
 from netclust.structures.partition import Labels, PairScores
 
 __all__ = ["PairForest", "best_forest", "check_labels", "check_scores", "connected_parts", "gold_forest"]
@@ -144,7 +144,7 @@ class _Components:
 
     def join(self, pairs: PairIndex) -> Indices:
         """The places of the pairs that join two components, trying them in their order."""
-        from netclust.kernels.union_find import grow_forest
+        from netclust.kernels.structured.union_find import grow_forest
 
         taken = np.empty(max(self.count - 1, 0), np.int64)
         joined = grow_forest(*pairs, self._parent, taken)
@@ -153,7 +153,7 @@ class _Components:
 
     def labels(self) -> Labels:
         """The component of each item, numbered from 0 by first appearance."""
-        from netclust.kernels.union_find import number_components
+        from netclust.kernels.structured.union_find import number_components
 
         labels = np.empty(len(self._parent), np.int64)
         number_components(self._parent, labels)

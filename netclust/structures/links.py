@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.pairs import Indices, PairIndex, Vector, all_pairs
 from netclust.structures.forest import check_labels, check_scores
 from netclust.structures.pair_numbers import indicator, numbers_of
+from netclust.structures.pairs import Indices, PairIndex, Vector, all_pairs
 from netclust.structures.partition import PairScores
 from netclust.structures.tree import Mask, Matrix, Parents, best_tree, candidate_arcs, clusters, gold_arcs
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netclust.pairs import Indices, PairIndex, Vector, pair_count
+from netclust.structures.pairs import Indices, PairIndex, Vector, pair_count
 
 __all__ = ["indicator", "numbers_of", "pairs_at", "stored_pairs"]
 

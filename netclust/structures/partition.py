@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.pairs import PairIndex, Vector, pair_count, same_cluster
+from netclust.structures.pairs import PairIndex, Vector, pair_count, same_cluster
 
 __all__ = ["Labels", "PairScores", "RelaxedPartition", "canonical", "check_scores", "square"]
 
@@ -28,7 +28,7 @@ Labels = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class PairScores:
-    """A score of every stored pair (`index` as in `netclust.pairs`); pairs that are left out score 0."""
+    """A score of every stored pair (`index` as in `netclust.structures.pairs`); pairs that are left out score 0."""
 
     items: int
     values: Vector

@@ -3,7 +3,8 @@
     max sum of s_jk X_jk over j < k,  X positive semidefinite, X_jj = 1, X >= 0
 
 In a partition the items of a cluster share a vector and clusters are orthogonal. The bound is neither better nor worse
-than the linear one in general: of a star of m leaves (see `netclust.structures.relaxed`) it is sqrt(m) and not m / 2.
+than the linear one in general: of a star of m leaves (see `netclust.models.clustering.partitions.relaxed`) it is
+sqrt(m) and not m / 2.
 
 >>> star = PairScores(6, np.array([1.0] * 5 + [-1.0] * 10))
 >>> relaxed = relax_sdp(star)
@@ -26,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError, NetclustError
-from netclust.optional import require_optional
-from netclust.pairs import Vector
+from netclust.foundation.optional import require_optional
+from netclust.structures.pairs import Vector
 from netclust.structures.partition import PairScores, RelaxedPartition, check_scores, square
 from netclust.structures.sizes import INTERIOR_ITEMS, check_size
 

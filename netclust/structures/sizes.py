@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from netclust.errors import InputError
-from netclust.pairs import pair_count
+from netclust.structures.pairs import pair_count
 
 __all__ = ["LIMITS", "Estimate", "Method", "check_size", "estimate"]
 

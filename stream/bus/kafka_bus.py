@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from netclust.errors import InputError
-from netclust.optional import require_optional
+from netclust.foundation.optional import require_optional
 from netclust.stream.bus.addresses import UNDIVIDED, BusUrl
 from netclust.stream.bus.base import BusError, Incoming, MessageRefusedError, Outgoing
 

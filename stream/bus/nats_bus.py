@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from netclust.errors import InputError
-from netclust.optional import require_optional
+from netclust.foundation.optional import require_optional
 from netclust.stream.bus.addresses import UNDIVIDED, BusUrl
 from netclust.stream.bus.base import BusError, Incoming, MessageRefusedError, Outgoing
 

@@ -4,7 +4,7 @@ Records of one sensor's source keep their numbers (`seq`); `stream` is an id tha
 mean the same records. So who receives drops what is not above the last number of (sensor, stream, source): it may have
 been sent twice. Rows of a message are in rising order of seq.
 
->>> from netclust.datasets.simulate import simulate
+>>> from netclust.datasets.simulators.simulate import simulate
 >>> table = simulate(5, seed=1).table()
 >>> body = pack_records(table, sensor="probe-1", stream="a1", source="eth0")
 >>> message = unpack_message(body, table.schema, "example")
@@ -26,11 +26,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.container import pack, require_array, unpack
 from netclust.errors import InputError, ModelError
-from netclust.labels import MAX_LABEL_CHARACTERS
-from netclust.schema import Schema
-from netclust.table import MISSING, Table
+from netclust.foundation.container import pack, require_array, unpack
+from netclust.records.labels import MAX_LABEL_CHARACTERS
+from netclust.records.schema import Schema
+from netclust.records.table import MISSING, Table
 
 __all__ = [
     "LabelMessage", "RecordMessage", "RecordPlace", "merged", "pack_label", "pack_records", "schema_fingerprint",

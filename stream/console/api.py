@@ -1,6 +1,6 @@
 """The console's part of the HTTP API: the overview, the link forest, alerts with all that explains them, events.
 
-Reading only; what changes something are the daemon's own endpoints (netclust.stream.http_api).
+Reading only; what changes something are the daemon's own endpoints (netclust.stream.daemon.http_app).
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from netclust._version import __version__
-from netclust.stream.alert_events import Alert
+from netclust.linking.verdicts import VERDICTS
+from netclust.stream.alerts.alert_events import Alert
 from netclust.stream.console.events import MAX_LISTENERS, frame
 from netclust.stream.console.filters import Filters, filters_of
 from netclust.stream.console.forest import CAPACITY, Node, Nodes, Step
@@ -23,12 +24,11 @@ from netclust.stream.console.overview import SECONDS, as_columns
 from netclust.stream.console.packets import Extracted, connections_of, extract
 from netclust.stream.console.triage import Answered, Brief
 from netclust.stream.console.view import View
-from netclust.stream.http_guard import RefusedError, json_response
-from netclust.stream.http_operations import ListQuery, Operation, Strict, query_of
-from netclust.stream.store_feedback import NotFoundError
-from netclust.stream.store_rows import ClusterRow, LabelRow
-from netclust.stream.store_words import parse_since
-from netclust.verdicts import VERDICTS
+from netclust.stream.http.guard import RefusedError, json_response
+from netclust.stream.http.operations import ListQuery, Operation, Strict, query_of
+from netclust.stream.store.requests import parse_since
+from netclust.stream.store.store_feedback import NotFoundError
+from netclust.stream.store.store_rows import ClusterRow, LabelRow
 
 __all__ = ["ConsoleApi"]
 

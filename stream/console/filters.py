@@ -5,7 +5,7 @@ the protocol, if it is one. Answers belong to a connection, so packets are taken
 of its records came from outside: only addresses and numbers get in, written anew; if one cannot be understood, all
 of its kind are left out.
 
->>> from netclust.stream.alert_events import Count
+>>> from netclust.stream.alerts.alert_events import Count
 >>> alert = Alert(
 ...     id="a-1", kind="novel", label="novel", entity="10.0.0.7", entity_kind="source", protocol="tcp",
 ...     destinations=[Count("192.0.2.1", 3)], destination_count=1, ports=[Count("80", 2), Count("443", 1)],
@@ -28,10 +28,10 @@ from typing import TypeVar
 
 import msgspec
 
-from netclust.stream.alert_events import Alert, Count
-from netclust.stream.alert_summary import RATE_LIMIT
+from netclust.stream.alerts.alert_events import Alert, Count
+from netclust.stream.alerts.alert_summary import RATE_LIMIT
 from netclust.stream.console.packets import SLACK_NS, Address, connections_of, plain_address, plain_port
-from netclust.stream.flow_table import FlowTimeouts
+from netclust.stream.packets.flow_table import FlowTimeouts
 
 __all__ = ["FEW", "Filters", "filters_of"]
 

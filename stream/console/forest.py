@@ -3,7 +3,7 @@
 Every first record of a cluster and every anomalous one is kept while the rate allows, and a sample of the normal ones;
 each hangs on its nearest kept ancestor. Records are taken in by the detector's thread, and asked for by others.
 
->>> from netclust.batch import Batch
+>>> from netclust.records.batch import Batch
 >>> verdicts = Verdicts.empty(3)
 >>> verdicts.verdict[:], verdicts.parent[:] = 2, [ROOT_HANDLE, 0, 1]
 >>> forest = LinkForest()
@@ -25,12 +25,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.batch import Batch
-from netclust.encoding import ShownRecord
-from netclust.kernels.lineage import UNKNOWN, follow, new_lineage, walk
-from netclust.labels import NOVEL_NAME
+from netclust.kernels.linking.lineage import UNKNOWN, follow, new_lineage, walk
+from netclust.linking.verdicts import NORMAL, ROOT, ROOT_HANDLE, VERDICTS, VIAS, Verdicts, reference_index
+from netclust.records.batch import Batch
+from netclust.records.encoding import ShownRecord
+from netclust.records.labels import NOVEL_NAME
 from netclust.stream.token_bucket import Bucket
-from netclust.verdicts import NORMAL, ROOT, ROOT_HANDLE, VERDICTS, VIAS, Verdicts, reference_index
 
 __all__ = ["CAPACITY", "LinkForest", "Node", "Nodes", "Step", "load_kernels"]
 

@@ -1,7 +1,7 @@
 """What the store keeps for the console: records of the link forest, minutes of the overview, paths of alerts.
 
 >>> import tempfile
->>> from netclust.stream.store import Store
+>>> from netclust.stream.store.store import Store
 >>> folder = tempfile.TemporaryDirectory()
 >>> store = Store(folder.name + "/netclust.db")
 >>> history = History(store)
@@ -18,11 +18,11 @@ from typing import Any
 
 import msgspec
 
+from netclust.linking.verdicts import NORMAL, VERDICTS
 from netclust.stream.console.forest import Node, Step
-from netclust.stream.store import Store
-from netclust.stream.store_audit import fetch
-from netclust.stream.store_rows import KEPT_CONTEXT, SEVERITIES, ClusterRow
-from netclust.verdicts import NORMAL, VERDICTS
+from netclust.stream.store.store import Store
+from netclust.stream.store.store_audit import fetch
+from netclust.stream.store.store_rows import KEPT_CONTEXT, SEVERITIES, ClusterRow
 
 __all__ = ["History"]
 

@@ -4,7 +4,7 @@ Nothing is kept for it: the captures are read again, those that begin nearest be
 bounds of packets, bytes and time. What is beyond a bound is left out, and `cut` says so.
 
 >>> import tempfile
->>> from netclust.datasets.capture_simulator import simulate_capture
+>>> from netclust.datasets.simulators.capture_simulator import simulate_capture
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     _ = simulate_capture(f"{folder}/c.pcap", f"{folder}/c.csv", hours=0.02, attacks="syn_flood", hosts=10)
 ...     line = Path(folder, "c.csv").read_text().splitlines()[1].split(",")
@@ -31,18 +31,18 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.datasets.opening import STDIN, unreadable
 from netclust.errors import InputError
-from netclust.kernels import decode
-from netclust.kernels.capture_copy import ENHANCED_OVERHEAD
+from netclust.kernels.packets import decode
+from netclust.kernels.packets.capture_copy import ENHANCED_OVERHEAD
 from netclust.kernels.seam import read_only
-from netclust.stream.alert_events import Alert
-from netclust.stream.capture_files import CaptureFile, list_captures
-from netclust.stream.capture_writer import CaptureWriter
-from netclust.stream.connections import PROTOCOLS, protocol_ids
-from netclust.stream.daemon.config import Config
-from netclust.stream.flow_table import FlowTimeouts
-from netclust.stream.packets import INDEX, NO_VLAN, PacketBlock
+from netclust.records.opening import STDIN, unreadable
+from netclust.stream.alerts.alert_events import Alert
+from netclust.stream.config import Config
+from netclust.stream.packets.capture_files import CaptureFile, list_captures
+from netclust.stream.packets.capture_writer import CaptureWriter
+from netclust.stream.packets.connections import PROTOCOLS, protocol_ids
+from netclust.stream.packets.flow_table import FlowTimeouts
+from netclust.stream.packets.packet_blocks import INDEX, NO_VLAN, PacketBlock
 from netclust.stream.sources.conn_records import iso_ns
 
 __all__ = ["Extracted", "PacketConnection", "captures_of", "connections_of", "extract", "plain_address", "plain_port"]
@@ -132,7 +132,7 @@ def connections_of(alert: Alert) -> list[PacketConnection]:
 def captures_of(config: Config, alert: Alert) -> tuple[list[Path], str]:
     """The captures that an alert's packets can be read from again; else none, and why.
 
-    >>> from netclust.stream.daemon.config import parse_config
+    >>> from netclust.stream.config import parse_config
     >>> alert = Alert(id="a-1", kind="novel", label="novel", entity="10.0.0.7", entity_kind="source", source="live")
     >>> captures_of(parse_config('source = [{kind = "live", interfaces = ["eth0"]}]'), alert)
     ([], 'the source is live: packets are not kept')

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple, Self
 import msgspec
 
 from netclust.errors import InputError
-from netclust.stream.alert_events import Alert, ClosedBy, EntityKind, Kind, Severity
-from netclust.stream.alert_severity import rank_of
-from netclust.stream.store import Store
-from netclust.stream.store_feedback import labels_about, labels_of
-from netclust.stream.store_rows import LabelRow
-from netclust.stream.suppression import SuppressionSet, suppression_of
+from netclust.stream.alerts.alert_events import Alert, ClosedBy, EntityKind, Kind, Severity
+from netclust.stream.alerts.alert_severity import rank_of
+from netclust.stream.alerts.suppression import SuppressionSet, suppression_of
+from netclust.stream.store.store import Store
+from netclust.stream.store.store_feedback import labels_about, labels_of
+from netclust.stream.store.store_rows import LabelRow
 
 __all__ = ["Answered", "Brief", "Resolution", "Triage"]
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from netclust.stream.alert_events import Alert
+from netclust.stream.alerts.alert_events import Alert
 from netclust.stream.console.events import EventHub
 from netclust.stream.console.forest import LinkForest
 from netclust.stream.console.history import History
 from netclust.stream.console.overview import Overview
 from netclust.stream.console.triage import Triage
-from netclust.stream.store import Store
+from netclust.stream.store.store import Store
 
 __all__ = ["View"]
 

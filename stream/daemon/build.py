@@ -7,15 +7,15 @@ import socket
 from pathlib import Path
 
 from netclust.errors import InputError
-from netclust.model import Model
-from netclust.schema import Schema
+from netclust.records.schema import Schema
+from netclust.scoring.model import Model
+from netclust.stream.alerts.suppression import suppression_of
 from netclust.stream.bus.addresses import MAX_PARTITIONS, is_bus
-from netclust.stream.daemon.config import Config, SourceConfig
+from netclust.stream.config import Config, SourceConfig
 from netclust.stream.daemon.paths import default_state_dir
 from netclust.stream.sinks.base import Sink
 from netclust.stream.sinks.factory import open_sink
 from netclust.stream.sources.base import Source
-from netclust.stream.suppression import suppression_of
 
 _PACKETS = ("capture", "live")
 _LOGS = ("zeek", "eve")
@@ -57,7 +57,7 @@ def schema_of(source: SourceConfig, model: Model) -> Schema:
     if source.schema_ and source.schema_ != schema.name and not source.schema_.endswith(".toml"):
         raise InputError(f"source {source.name}: schema {source.schema_} is not that of the model ({schema.name})")
     if source.kind in _PACKETS:
-        from netclust.stream.connections import SCHEMAS
+        from netclust.stream.packets.connections import SCHEMAS
 
         if schema.name not in SCHEMAS:
             raise InputError(f"source {source.name}: packets give {', '.join(SCHEMAS)}, the model wants {schema.name}")
@@ -195,7 +195,7 @@ def check_detector(config: Config, model: Model) -> None:
 
 def check_config(config: Config) -> Model:
     """Everything that can be known before the start; InputError says what is wrong. Nothing is opened or changed."""
-    from netclust.stream.telemetry import MAX_NAMES
+    from netclust.stream.telemetry.telemetry import MAX_NAMES
 
     if not config.sources:
         raise InputError("no [[source]]: there is nothing to watch (`netclust shards run` needs none)")
@@ -210,7 +210,7 @@ def check_config(config: Config) -> Model:
     _check_ship(config)
     token = read_token(config)
     if config.http.listen:
-        from netclust.stream.http_guard import is_loopback, parse_listen
+        from netclust.stream.http.guard import is_loopback, parse_listen
 
         host, _ = parse_listen(config.http.listen)
         if not is_loopback(host) and not token:

@@ -26,10 +26,10 @@ from typing import Any
 
 import numpy as np
 
-from netclust import container
-from netclust.container import Arrays
 from netclust.errors import InputError, ModelError
-from netclust.snapshot import Frozen
+from netclust.foundation import container
+from netclust.foundation.container import Arrays
+from netclust.linking.snapshot import Frozen
 
 KIND = "netclust.checkpoint"
 KEPT = 2

@@ -14,12 +14,12 @@ from typing import Any
 
 from netclust.errors import NetclustError
 from netclust.stream.daemon.checkpoint import CheckpointStore, Cut, Written
-from netclust.stream.daemon.logs import Log
 from netclust.stream.daemon.outputs import await_marks
 from netclust.stream.daemon.queues import Inbox
+from netclust.stream.logs import Log
 from netclust.stream.sinks.base import SinkError
 from netclust.stream.sources.base import Arrival, SourceState
-from netclust.stream.telemetry import Telemetry
+from netclust.stream.telemetry.telemetry import Telemetry
 
 PATIENCE_SECONDS = 5.0
 """A source that has not come to a place to go on from by then holds up the others no longer; it is asked again."""

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from netclust._version import __version__
+from netclust.stream.daemon.daemon_metrics import trouble_of
 from netclust.stream.daemon.decisions import Decisions
-from netclust.stream.daemon.measures import trouble_of
 from netclust.stream.daemon.outputs import Outputs
 from netclust.stream.daemon.queues import Inbox
 from netclust.stream.daemon.reloading import Reloader
-from netclust.stream.detector import Detector
-from netclust.stream.store import Store
-from netclust.stream.telemetry import Telemetry
+from netclust.stream.detection.detector import Detector
+from netclust.stream.store.store import Store
+from netclust.stream.telemetry.telemetry import Telemetry
 
 if TYPE_CHECKING:
     from netclust.stream.console.view import View
@@ -25,7 +25,7 @@ RELOAD_SECONDS = 60.0
 
 
 class DaemonControl:
-    """See netclust.stream.http_api.Control."""
+    """See netclust.stream.daemon.http_app.Control."""
 
     def __init__(
         self,

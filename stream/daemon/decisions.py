@@ -12,14 +12,14 @@ from typing import Any
 import msgspec
 
 from netclust.errors import InputError, NetclustError
-from netclust.stream.answers import Answer, Result
-from netclust.stream.daemon.logs import Log
-from netclust.stream.daemon.models import ModelArchive
-from netclust.stream.detector import Detector, ModelChange, RuleChange
-from netclust.stream.store import Store, StoreError
-from netclust.stream.store_rows import LabelRow, SuppressionRow
-from netclust.stream.suppression import suppression_of
-from netclust.stream.telemetry import Telemetry
+from netclust.stream.alerts.suppression import suppression_of
+from netclust.stream.daemon.model_archive import ModelArchive
+from netclust.stream.detection.answers import Answer, Result
+from netclust.stream.detection.detector import Detector, ModelChange, RuleChange
+from netclust.stream.logs import Log
+from netclust.stream.store.store import Store, StoreError
+from netclust.stream.store.store_rows import LabelRow, SuppressionRow
+from netclust.stream.telemetry.telemetry import Telemetry
 
 POLL_SECONDS = 0.25
 ROLLBACK = "rollback"

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from netclust.errors import InputError
-from netclust.stream.alert_events import Event
+from netclust.stream.alerts.alert_events import Event
+from netclust.stream.config import Config
 from netclust.stream.daemon.build import build_sinks
-from netclust.stream.daemon.config import Config
 from netclust.stream.sinks.base import Facts, Sink, SinkError
 from netclust.stream.sinks.runner import SinkRunner
-from netclust.stream.telemetry import Telemetry
+from netclust.stream.telemetry.telemetry import Telemetry
 
 if TYPE_CHECKING:
     from netclust.stream.daemon.verdict_output import VerdictOutput

@@ -25,7 +25,7 @@ def default_state_dir() -> Path:
         return Path(given)
     if os.geteuid() == 0:
         return Path("/var/lib/netclust")
-    from netclust.state_folder import user_state_folder
+    from netclust.foundation.state_folder import user_state_folder
 
     return user_state_folder()
 

@@ -4,7 +4,7 @@ A source that can wait (a file) waits when its queue is full. One that cannot (a
 records dropped when it is full, and those that have waited longer than `seconds` when their turn comes: both are
 counted, and what is linked is never older than that, so latency is bounded however slow linking is.
 
->>> from netclust.datasets.simulate import simulate
+>>> from netclust.datasets.simulators.simulate import simulate
 >>> from netclust.stream.sources.base import MemorySource
 >>> table = simulate(10, seed=1).table()
 >>> inbox = Inbox([MemorySource("test", table.schema, [table])], records=100, seconds=1.0)

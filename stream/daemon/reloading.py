@@ -8,11 +8,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from netclust.errors import InputError, NetclustError
-from netclust.model import Model
+from netclust.scoring.model import Model
+from netclust.stream.config import Config, load_config
 from netclust.stream.daemon import build
-from netclust.stream.daemon.config import Config, load_config
-from netclust.stream.daemon.logs import Log
-from netclust.stream.telemetry import Telemetry
+from netclust.stream.logs import Log
+from netclust.stream.telemetry.telemetry import Telemetry
 
 FIXED = ("sources", "window", "daemon", "http", "store", "verdicts", "warmup", "ship")
 """Sections that a reload cannot change: they need a restart."""

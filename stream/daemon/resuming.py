@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from netclust.errors import InputError, ModelError
-from netclust.linker import Linker
-from netclust.model import Model
+from netclust.linking.linker import Linker
+from netclust.scoring.model import Model
+from netclust.stream.config import Config
 from netclust.stream.daemon.checkpoint import Loaded
-from netclust.stream.daemon.config import Config
-from netclust.stream.daemon.logs import Log
-from netclust.stream.daemon.models import ModelArchive
-from netclust.stream.detector import Detector
+from netclust.stream.daemon.model_archive import ModelArchive
+from netclust.stream.detection.detector import Detector
+from netclust.stream.logs import Log
 from netclust.stream.sources.base import is_socket
-from netclust.stream.store import Store, StoreError
+from netclust.stream.store.store import Store, StoreError
 
 __all__ = ["bridge_gap", "detector_of", "numbers_of"]
 

@@ -14,37 +14,37 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from netclust.errors import InputError
-from netclust.model import Model
-from netclust.stream.alert_events import Event, Notice
+from netclust.scoring.model import Model
+from netclust.stream.alerts.alert_events import Event, Notice
 from netclust.stream.bus.addresses import is_bus
+from netclust.stream.config import Config
 from netclust.stream.daemon import build
+from netclust.stream.daemon.background_writer import BackgroundWriter
 from netclust.stream.daemon.checkpoint import CheckpointStore, Cut, Loaded
 from netclust.stream.daemon.checkpointing import Checkpointer
-from netclust.stream.daemon.clerk import BackgroundWriter
-from netclust.stream.daemon.complaining import TroubleLog
-from netclust.stream.daemon.config import Config
+from netclust.stream.daemon.daemon_metrics import measure, trouble_of
 from netclust.stream.daemon.decisions import Decisions
-from netclust.stream.daemon.logs import Log
-from netclust.stream.daemon.measures import measure, trouble_of
-from netclust.stream.daemon.models import ModelArchive
+from netclust.stream.daemon.kernel_preload import leaving_cache, load_kernels, log_compilation
+from netclust.stream.daemon.model_archive import ModelArchive
 from netclust.stream.daemon.notify import Notifier
+from netclust.stream.daemon.operator_warnings import TroubleLog
 from netclust.stream.daemon.outputs import Outputs
 from netclust.stream.daemon.queues import Inbox
 from netclust.stream.daemon.reloading import Reloader
 from netclust.stream.daemon.resuming import bridge_gap, detector_of, numbers_of
 from netclust.stream.daemon.source_states import SourceStates
-from netclust.stream.daemon.warming import leaving_cache, load_kernels, log_compilation
-from netclust.stream.detector import Outcome
+from netclust.stream.detection.detector import Outcome
+from netclust.stream.logs import Log
 from netclust.stream.sinks.base import Sink
 from netclust.stream.sinks.store_sink import StoreSink
 from netclust.stream.sources.base import Arrival, Source, SourceState, empty_table
-from netclust.stream.store import Store, StoreCorruptError, move_aside
-from netclust.stream.telemetry import Telemetry
+from netclust.stream.store.store import Store, StoreCorruptError, move_aside
+from netclust.stream.telemetry.telemetry import Telemetry
 
 if TYPE_CHECKING:
+    from netclust.stream.daemon.console_feed import ConsoleFeed
     from netclust.stream.daemon.control import DaemonControl
     from netclust.stream.daemon.shipping import Shipping
-    from netclust.stream.daemon.viewing import ConsoleFeed
 
 Phase = Literal["starting", "running", "stopping", "stopped"]
 
@@ -240,7 +240,7 @@ class Daemon:
         """Return what feeds the console, or None where nobody can ever look: without HTTP, in a state that goes."""
         if not self.config.http.listen and not self.keeps_state:
             return None
-        from netclust.stream.daemon.viewing import ConsoleFeed
+        from netclust.stream.daemon.console_feed import ConsoleFeed
 
         console_feed = ConsoleFeed(
             self.store, self.config, self.detector, self.telemetry, self.inbox, self.outputs, lambda: self.phase
@@ -261,8 +261,8 @@ class Daemon:
         )  # fmt: skip
         http = self.config.http
         if http.listen:
-            from netclust.stream.http_api import make_app
-            from netclust.stream.http_server import serve
+            from netclust.stream.daemon.http_app import make_app
+            from netclust.stream.http.server import serve
 
             app = make_app(self.control, listen=http.listen)
             server = serve(app, http.listen, tls_cert=http.tls_cert, tls_key=http.tls_key)

@@ -22,19 +22,19 @@ from typing import Any, cast
 import msgspec
 import numpy as np
 
+from netclust.records.table import Table
 from netclust.stream.bus.base import Outgoing
 from netclust.stream.bus.factory import UNDIVIDED
 from netclust.stream.bus.record_messages import merged, pack_records
-from netclust.stream.daemon.config import ShipConfig
-from netclust.stream.detector import Outcome
-from netclust.stream.metric_table import SINK_RESULTS
+from netclust.stream.config import ShipConfig
+from netclust.stream.detection.detector import Outcome
+from netclust.stream.detection.verdict_lines import verdict_lines
 from netclust.stream.sinks.base import Facts, SinkError
-from netclust.stream.sinks.bus import BusSender
+from netclust.stream.sinks.bus_sink import BusSender
 from netclust.stream.sinks.runner import SinkRunner
 from netclust.stream.sources.base import Arrival, Source
-from netclust.stream.telemetry import Sample
-from netclust.stream.verdict_lines import verdict_lines
-from netclust.table import Table
+from netclust.stream.telemetry.metric_table import SINK_RESULTS
+from netclust.stream.telemetry.telemetry import Sample
 
 __all__ = ["SHIP", "Shipment", "Shipping", "open_shipping"]
 

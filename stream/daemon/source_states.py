@@ -16,13 +16,13 @@ from typing import Annotated, Any
 
 import msgspec
 
-from netclust.container import Arrays
 from netclust.errors import ModelError
+from netclust.foundation.container import Arrays
 from netclust.stream.daemon.checkpoint import Loaded
-from netclust.stream.daemon.logs import Log
+from netclust.stream.logs import Log
 from netclust.stream.sources.base import MAX_SEQ, Source, SourceState, next_epoch
-from netclust.stream.store import Store, StoreError
-from netclust.stream.telemetry import Sample
+from netclust.stream.store.store import Store, StoreError
+from netclust.stream.telemetry.telemetry import Sample
 
 __all__ = ["EPOCH", "SourceStates"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from netclust.cluster_profiles import ClusteredRows, ClusterProfile, profile_clusters
 from netclust.errors import InputError
-from netclust.linker import Linker
+from netclust.linking.cluster_profiles import ClusteredRows, ClusterProfile, profile_clusters
+from netclust.linking.linker import Linker
+from netclust.stream.alerts.exemplars import Exemplars
 from netclust.stream.daemon.checkpoint import CheckpointStore
-from netclust.stream.daemon.models import ModelArchive
-from netclust.stream.exemplars import Exemplars
+from netclust.stream.daemon.model_archive import ModelArchive
 
 __all__ = ["profiles_of_state"]
 

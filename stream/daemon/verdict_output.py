@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 
-from netclust.stream.detector import Outcome
+from netclust.stream.detection.detector import Outcome
+from netclust.stream.detection.verdict_lines import verdict_lines
 from netclust.stream.sinks.base import SinkError
 from netclust.stream.sinks.verdict_log import VerdictLog
-from netclust.stream.verdict_lines import verdict_lines
 
 MAX_HELD_BYTES = 16 << 20
 """Verdict lines that a full disk refused, kept to be tried again; what is beyond is counted and lost."""

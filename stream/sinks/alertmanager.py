@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from netclust.stream.alert_events import Alert, AlertEvent, Event
+from netclust.stream.alerts.alert_events import Alert, AlertEvent, Event
 from netclust.stream.sinks.base import Facts
 from netclust.stream.sinks.ecs import endpoints, iso_time, text
 from netclust.stream.sinks.http_post import HttpPost

@@ -3,7 +3,7 @@
 Moving the front of the queue to the end of the spool changes no order, so that may be done at any time. Events are
 numbered as they come; a mark is a number up to which a checkpoint wants all to be safe.
 
->>> from netclust.stream.alert_events import Notice
+>>> from netclust.stream.alerts.alert_events import Notice
 >>> backlog = Backlog(limit=10, block=False)
 >>> with backlog.changed:
 ...     backlog.put(Notice(topic="drift", time=-1, key="n-1", message=""))
@@ -22,7 +22,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from itertools import islice
 
-from netclust.stream.alert_events import Event
+from netclust.stream.alerts.alert_events import Event
 from netclust.stream.sinks.base import Facts
 from netclust.stream.sinks.spool import Spool, Waiting
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from netclust.stream.alert_events import Event
+from netclust.stream.alerts.alert_events import Event
 
 Facts = dict[str, Any]
 """What a checkpoint keeps of a sink, as JSON: the length of its file, for example."""

@@ -1,6 +1,6 @@
 """Events in the Common Event Format, as ArcSight and others read it.
 
->>> from netclust.stream.alert_events import Alert, AlertEvent
+>>> from netclust.stream.alerts.alert_events import Alert, AlertEvent
 >>> alert = Alert(id="a-1", kind="novel", label="no|vel", entity="10.0.0.7", entity_kind="source", records=3)
 >>> to_cef(AlertEvent(action="open", alert=alert), 2000).split("|", 4)[4]  # doctest: +ELLIPSIS
 'novel|no\\\\|vel|3|externalId=a-1 ... src=10.0.0.7'
@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from netclust._version import __version__
-from netclust.stream.alert_events import Alert, AlertEvent, Event
+from netclust.foundation.text import sanitize
+from netclust.stream.alerts.alert_events import Alert, AlertEvent, Event
 from netclust.stream.sinks.ecs import endpoints, is_address, only_port, text
-from netclust.text import sanitize
 
 MAX_VALUE = 120
 """Bytes of a value other than the message, escaped."""

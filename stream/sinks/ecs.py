@@ -2,7 +2,7 @@
 
 `event.schema.json` beside this file describes exactly these documents (see docs/alerts-format.md).
 
->>> from netclust.stream.alert_events import Alert, AlertEvent
+>>> from netclust.stream.alerts.alert_events import Alert, AlertEvent
 >>> alert = Alert(id="a-1", kind="novel", label="", entity="10.0.0.7", entity_kind="source", last_seen=1_500_000_000)
 >>> document = to_document(AlertEvent(action="open", alert=alert))
 >>> document["@timestamp"], document["event"]["id"], document["source"]
@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from netclust.stream.alert_events import Alert, AlertEvent, Count, Event, Notice
+from netclust.stream.alerts.alert_events import Alert, AlertEvent, Count, Event, Notice
 
 ECS_VERSION = "8.17.0"
 SCHEMA_PATH = Path(__file__).with_name("event.schema.json")

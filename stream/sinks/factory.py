@@ -1,6 +1,6 @@
 """Makes a sink of its configuration; each kind's module is loaded when it is used.
 
->>> from netclust.stream.daemon.config import SinkConfig
+>>> from netclust.stream.config import SinkConfig
 >>> open_sink(SinkConfig(kind="syslog", name="siem", address="udp://127.0.0.1:514"), observer="probe").name
 'siem'
 """
@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from netclust.errors import InputError
-from netclust.stream.daemon.config import SinkConfig
+from netclust.stream.config import SinkConfig
 from netclust.stream.sinks.base import Sink
 
 
@@ -56,7 +56,7 @@ def _made(config: SinkConfig, observer: str) -> Sink:
         return Terminal(name)
     if config.kind == "bus":
         from netclust.stream.bus.factory import check_bus
-        from netclust.stream.sinks.bus import BusSink
+        from netclust.stream.sinks.bus_sink import BusSink
 
         check_bus(_needed(config, "url"))
         return BusSink(name, config.url, observer=observer)

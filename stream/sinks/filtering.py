@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from netclust.stream.alert_events import AlertEvent, Event, Severity
+from netclust.stream.alerts.alert_events import AlertEvent, Event, Severity
 from netclust.stream.sinks.base import Facts, Sink
 
 _RANK: dict[Severity, int] = {"low": 0, "medium": 1, "high": 2, "critical": 3}

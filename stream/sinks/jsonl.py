@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from netclust.stream.alert_events import Event
+from netclust.stream.alerts.alert_events import Event
 from netclust.stream.sinks.base import Facts
 from netclust.stream.sinks.ecs import encode
 from netclust.stream.sinks.line_file import LineFile

@@ -3,7 +3,7 @@
 One thread delivers. Another keeps on disk what cannot be delivered, so that neither a slow receiver nor a slow disk
 holds up who submits.
 
->>> from netclust.stream.alert_events import Notice
+>>> from netclust.stream.alerts.alert_events import Notice
 >>> from netclust.stream.sinks.base import MemorySink
 >>> runner = SinkRunner(MemorySink(), queue_events=100)
 >>> runner.open(None)
@@ -28,7 +28,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from netclust.stream.alert_events import Event
+from netclust.stream.alerts.alert_events import Event
 from netclust.stream.sinks.backlog import BATCH_EVENTS, BURST_EVENTS, Backlog, Mark
 from netclust.stream.sinks.base import Facts, Sink, SinkError
 from netclust.stream.sinks.spool import Spool, Waiting

@@ -4,7 +4,7 @@ A position counts the bytes that were ever spooled. A file is named after the po
 framed by its length and checksum; what a crash left half written is passed over.
 
 >>> import tempfile
->>> from netclust.stream.alert_events import Notice
+>>> from netclust.stream.alerts.alert_events import Notice
 >>> folder = tempfile.TemporaryDirectory()
 >>> spool = Spool(Path(folder.name), 1 << 20)
 >>> spool.open(None)
@@ -35,9 +35,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from netclust.container import write_bytes
 from netclust.errors import InputError
-from netclust.stream.alert_events import Event
+from netclust.foundation.container import write_bytes
+from netclust.stream.alerts.alert_events import Event
 from netclust.stream.sinks.base import Facts
 from netclust.stream.sinks.ecs import text
 

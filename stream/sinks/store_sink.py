@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from netclust.stream.alert_events import Event
+from netclust.stream.alerts.alert_events import Event
 from netclust.stream.sinks.base import Facts, SinkError
-from netclust.stream.store import Store, StoreError, StoreFullError
+from netclust.stream.store.store import Store, StoreError, StoreFullError
 
 __all__ = ["PRUNE_SECONDS", "StoreSink"]
 

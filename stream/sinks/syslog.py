@@ -1,6 +1,6 @@
 """Events as RFC 5424 syslog messages: over UDP, TCP (RFC 6587, octets counted), TLS (RFC 5425) or a Unix socket.
 
->>> from netclust.stream.alert_events import Notice
+>>> from netclust.stream.alerts.alert_events import Notice
 >>> format_message(Notice(topic="drift", time=0, key="n-1", message="scores drift"), 2048, observer="probe")
 b'<132>1 1970-01-01T00:00:00.000000Z probe netclust - notice-drift [netclust@32473 id="n-1"] scores drift'
 """
@@ -12,12 +12,12 @@ import socket
 from collections.abc import Sequence
 from typing import Literal
 
-from netclust.stream.alert_events import AlertEvent, Event
+from netclust.foundation.text import sanitize
+from netclust.stream.alerts.alert_events import AlertEvent, Event
 from netclust.stream.sinks.base import Facts, SinkError
 from netclust.stream.sinks.cef import fit, to_cef
 from netclust.stream.sinks.connection import Address, SinkConnection, tls_context
 from netclust.stream.sinks.ecs import iso_time, text
-from netclust.text import sanitize
 
 Format = Literal["rfc5424", "cef"]
 

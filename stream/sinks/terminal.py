@@ -1,6 +1,6 @@
 """Alerts for people at a terminal: one line when one opens, with its explanation below; few more while it lasts.
 
->>> from netclust.stream.alert_events import Alert, AlertEvent
+>>> from netclust.stream.alerts.alert_events import Alert, AlertEvent
 >>> alert = Alert(id="a-1", kind="novel", label="novel", entity="10.0.0.7", entity_kind="source", records=12,
 ...               explanation="far from normal", last_seen=0)
 >>> Terminal().write([AlertEvent(action="open", alert=alert)])
@@ -17,10 +17,10 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TextIO
 
-from netclust.stream.alert_events import Alert, AlertEvent, Count, Event, Notice
+from netclust.foundation.text import sanitize
+from netclust.stream.alerts.alert_events import Alert, AlertEvent, Count, Event, Notice
 from netclust.stream.sinks.base import Facts, SinkError
 from netclust.stream.sinks.ecs import iso_time, only_port, text
-from netclust.text import sanitize
 
 GROWTH = 10
 """An update is shown when the alert has grown by this factor since it was shown last."""

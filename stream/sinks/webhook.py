@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from netclust.stream.alert_events import Event
+from netclust.stream.alerts.alert_events import Event
 from netclust.stream.sinks.base import Facts
 from netclust.stream.sinks.ecs import encode
 from netclust.stream.sinks.http_post import HttpPost

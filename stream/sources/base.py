@@ -2,7 +2,7 @@
 
 A source gives arrivals: some records, and where it stands after them. The daemon runs each in a thread of its own.
 
->>> from netclust.datasets.simulate import simulate
+>>> from netclust.datasets.simulators.simulate import simulate
 >>> table = simulate(10, seed=1).table()
 >>> source = MemorySource("test", table.schema, [table])
 >>> [(len(a.table), a.state is not None) for a in source]
@@ -22,8 +22,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.schema import Schema
-from netclust.table import Table
+from netclust.records.schema import Schema
+from netclust.records.table import Table
 
 MAX_SEQ = 1 << 62
 """No record has this number or a higher one."""

@@ -15,11 +15,11 @@ import time
 from collections import Counter
 from typing import Any
 
-from netclust.datasets.records import MAX_LINE_BYTES
 from netclust.errors import ModelError
+from netclust.records.reader import MAX_LINE_BYTES
 from netclust.stream.bus.base import Incoming
 from netclust.stream.bus.factory import UNDIVIDED, parse_bus_url
-from netclust.stream.sources.bus_lanes import FollowedPartition, Patience
+from netclust.stream.sources.bus_partitions import FollowedPartition, Patience
 from netclust.stream.sources.lines import GATHER_SECONDS, Lines, Piece
 
 __all__ = ["BusFeed"]

@@ -3,7 +3,7 @@
 A sensor may send again what it has sent: of a sensor's stream and source only numbers above the last one count. Who
 sent a record is in its context column `sensor`.
 
->>> from netclust.datasets.simulate import simulate
+>>> from netclust.datasets.simulators.simulate import simulate
 >>> from netclust.stream.bus.base import Outgoing
 >>> from netclust.stream.bus.factory import open_writer
 >>> from netclust.stream.bus.record_messages import pack_records
@@ -26,16 +26,16 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
-from netclust.datasets.running_time import RunningTime
 from netclust.errors import InputError, ModelError
-from netclust.schema import Schema
+from netclust.records.running_time import RunningTime
+from netclust.records.schema import Schema
+from netclust.records.table import Table
 from netclust.stream.bus.base import Incoming
 from netclust.stream.bus.factory import parse_bus_url
 from netclust.stream.bus.record_messages import RecordMessage, merged, unpack_message
 from netclust.stream.sources.base import MAX_SEQ, TICK_SECONDS, Arrival, SourceState, empty_table, next_epoch, numbered
-from netclust.stream.sources.bus_lanes import FollowedPartition, Patience
+from netclust.stream.sources.bus_partitions import FollowedPartition, Patience
 from netclust.stream.sources.dialects import Notes
-from netclust.table import Table
 
 __all__ = ["MAX_PARTITIONS", "BusSource"]
 

@@ -1,7 +1,7 @@
 """Captures as a source: files, folders, a pipe, or a file that is still written; it goes on exactly where it stopped.
 
 >>> import tempfile
->>> from netclust.datasets.capture_simulator import simulate_capture
+>>> from netclust.datasets.simulators.capture_simulator import simulate_capture
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     _ = simulate_capture(f"{folder}/c.pcap", hours=0.02, attacks="syn_flood", hosts=10)
 ...     source = CaptureSource("office", [folder], "flow")
@@ -25,16 +25,22 @@ from typing import Annotated
 
 import msgspec
 
-from netclust.datasets.opening import STDIN, is_packed, unreadable
 from netclust.errors import InputError, ModelError
-from netclust.kernels.capture_index import REASONS
-from netclust.schema import Schema
-from netclust.stream.capture_files import FIRST_BYTES, CaptureFile, CapturePlace, first_bytes_digest, list_captures
-from netclust.stream.capture_merge import merge_captures
-from netclust.stream.capture_walk import SECTION_BYTES
-from netclust.stream.daemon.config import SourceConfig
-from netclust.stream.flow_table import FlowTimeouts
-from netclust.stream.packets import PacketBlock, PacketSource
+from netclust.kernels.packets.capture_index import REASONS
+from netclust.records.opening import STDIN, is_packed, unreadable
+from netclust.records.schema import Schema
+from netclust.stream.config import SourceConfig
+from netclust.stream.packets.capture_files import (
+    FIRST_BYTES,
+    CaptureFile,
+    CapturePlace,
+    first_bytes_digest,
+    list_captures,
+)
+from netclust.stream.packets.capture_merge import merge_captures
+from netclust.stream.packets.capture_walk import SECTION_BYTES
+from netclust.stream.packets.flow_table import FlowTimeouts
+from netclust.stream.packets.packet_blocks import PacketBlock, PacketSource
 from netclust.stream.sources.base import MAX_SEQ, Arrival, Source, SourceState, next_epoch
 from netclust.stream.sources.packet_flows import PacketFlows
 

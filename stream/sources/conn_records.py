@@ -25,18 +25,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.container import Arrays, require_array
-from netclust.datasets.running_time import RunningTime
-from netclust.datasets.traffic_counts import TrafficCounts, error_class, key_of
 from netclust.errors import InputError
-from netclust.kernels import decode, tcp
-from netclust.schema import load_schema
-from netclust.stream.conn_attributes import ConnectionSide, conn_numbers, failed_states, rounded
-from netclust.stream.connections import PROTOCOLS, flow_service_ids, iso_times, kdd_service_ids, protocol_ids
-from netclust.stream.relations import Relations
-from netclust.stream.services import flow_services, kdd_services
+from netclust.foundation.container import Arrays, require_array
+from netclust.kernels.packets import decode, tcp
+from netclust.records.running_time import RunningTime
+from netclust.records.schema import load_schema
+from netclust.records.table import Table
+from netclust.records.traffic_counts import TrafficCounts, error_class, key_of
+from netclust.stream.packets.conn_attributes import ConnectionSide, conn_numbers, failed_states, rounded
+from netclust.stream.packets.connections import PROTOCOLS, flow_service_ids, iso_times, kdd_service_ids, protocol_ids
+from netclust.stream.packets.host_relations import Relations
+from netclust.stream.packets.services import flow_services, kdd_services
 from netclust.stream.sources.app_names import service_name
-from netclust.table import Table
 
 __all__ = ["Conn", "LogConnections", "address_words", "iso_ns", "protocol_number"]
 

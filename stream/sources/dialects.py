@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Protocol
 
-from netclust.container import Arrays
-from netclust.schema import Schema
-from netclust.table import Table
+from netclust.foundation.container import Arrays
+from netclust.records.schema import Schema
+from netclust.records.table import Table
 
 __all__ = ["Dialect", "Format", "Notes"]
 

@@ -23,7 +23,7 @@ from typing import Annotated
 
 import msgspec
 
-from netclust.kernels import decode
+from netclust.kernels.packets import decode
 from netclust.stream.sources.conn_records import MAX_COUNT, Conn, address_words, iso_ns, protocol_number
 from netclust.stream.sources.log_format import LogDialect
 

@@ -19,8 +19,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from netclust.datasets.opening import UNREADABLE, is_packed, open_bytes, unreadable
 from netclust.errors import InputError
+from netclust.records.opening import UNREADABLE, is_packed, open_bytes, unreadable
 from netclust.stream.sources.lines import (
     GATHER_SECONDS,
     NOTHING,

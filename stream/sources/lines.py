@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from netclust.datasets.records import MAX_LINE_BYTES
+from netclust.records.reader import MAX_LINE_BYTES
 from netclust.stream.sources.base import TICK_SECONDS
 
 __all__ = ["GATHER_SECONDS", "NOTHING", "READ_BYTES", "TAIL_BYTES", "Feed", "LineCutter", "Lines", "Piece"]

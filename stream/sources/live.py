@@ -16,10 +16,10 @@ from typing import Annotated
 import msgspec
 
 from netclust.errors import InputError, ModelError
-from netclust.schema import Schema
-from netclust.stream import live
-from netclust.stream.flow_table import FlowTimeouts
-from netclust.stream.packets import RING_BYTES, InterfaceAwayError
+from netclust.records.schema import Schema
+from netclust.stream.packets import live
+from netclust.stream.packets.flow_table import FlowTimeouts
+from netclust.stream.packets.packet_blocks import RING_BYTES, InterfaceAwayError
 from netclust.stream.sources.base import MAX_SEQ, TICK_SECONDS, Arrival, SourceState
 from netclust.stream.sources.packet_flows import PacketFlows
 

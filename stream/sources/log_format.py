@@ -7,10 +7,10 @@ from collections import Counter
 
 import msgspec
 
-from netclust.container import Arrays
+from netclust.foundation.container import Arrays
+from netclust.records.table import Table
 from netclust.stream.sources.conn_records import Conn, LogConnections
 from netclust.stream.sources.dialects import Dialect, Notes
-from netclust.table import Table
 
 __all__ = ["LogDialect", "LogFormat"]
 

@@ -1,6 +1,6 @@
 """A source at the pace of its records: what was recorded comes as it came, or some times as fast.
 
->>> from netclust.datasets.simulate import simulate
+>>> from netclust.datasets.simulators.simulate import simulate
 >>> from netclust.stream.sources.base import MemorySource
 >>> table = simulate(50, seed=1).table()
 >>> table.time = np.arange(50) * 10**9

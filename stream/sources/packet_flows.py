@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.container import Arrays
 from netclust.errors import ModelError
-from netclust.kernels.flow_layout import RECORD
-from netclust.stream.connections import connection_maker, context_columns
-from netclust.stream.flow_table import FlowTable, FlowTimeouts
-from netclust.stream.packets import INDEX, PacketBlock
+from netclust.foundation.container import Arrays
+from netclust.kernels.packets.flow_layout import RECORD
+from netclust.stream.packets.connections import connection_maker, context_columns
+from netclust.stream.packets.flow_table import FlowTable, FlowTimeouts
+from netclust.stream.packets.packet_blocks import INDEX, PacketBlock
 from netclust.stream.sources.base import TICK_SECONDS, Arrival, Context, SourceState
 
 __all__ = ["INDEX", "MAX_RECORDS", "PacketFlows"]

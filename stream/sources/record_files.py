@@ -1,7 +1,7 @@
 """The front door to records: `open_records` reads text files and captures alike.
 
 >>> import tempfile
->>> from netclust.datasets.simulate import simulate
+>>> from netclust.datasets.simulators.simulate import simulate
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     simulate(10, seed=1).write(folder + "/today.txt")
 ...     type(open_records(folder + "/today.txt", load_schema("kdd"))).__name__
@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from netclust.datasets.capture_format import is_capture
-from netclust.datasets.records import OnError, RecordReader
 from netclust.errors import InputError
-from netclust.schema import Schema, load_schema
-from netclust.table import TableReader
+from netclust.records.capture_format import is_capture
+from netclust.records.reader import OnError, RecordReader
+from netclust.records.schema import Schema, load_schema
+from netclust.records.table import TableReader
 
 __all__ = ["open_records"]
 
@@ -36,7 +36,9 @@ def open_records(
     """
     is_folder = str(path) != "-" and Path(path).is_dir()
     if is_folder or is_capture(path):
-        from netclust.stream.capture_reader import open_captures_as_tables  # a text file loads no packet kernels
+        from netclust.stream.packets.capture_reader import (
+            open_captures_as_tables,  # a text file loads no packet kernels
+        )
 
         return open_captures_as_tables(path, schema, labels=labels, context=context)
     if labels is not None:

@@ -3,8 +3,8 @@
 All are lines, from a file (followed or not, packed or not), standard input, a named pipe, or a socket.
 
 >>> import tempfile
->>> from netclust.datasets.simulate import simulate
->>> from netclust.stream.daemon.config import SourceConfig
+>>> from netclust.datasets.simulators.simulate import simulate
+>>> from netclust.stream.config import SourceConfig
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     simulate(10, seed=1).write(folder + "/today.txt")
 ...     source = open_text_source(SourceConfig(kind="records", name="today", path=folder + "/today.txt"))
@@ -24,14 +24,15 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from netclust.container import Arrays
-from netclust.datasets.opening import STDIN, peek_bytes
-from netclust.datasets.records import MAX_LINE_BYTES, MAX_VALUES, RecordParser
-from netclust.datasets.running_time import RunningTime
 from netclust.errors import InputError, ModelError
-from netclust.schema import Schema, load_schema
+from netclust.foundation.container import Arrays
+from netclust.records.opening import STDIN, peek_bytes
+from netclust.records.reader import MAX_LINE_BYTES, MAX_VALUES, RecordParser
+from netclust.records.running_time import RunningTime
+from netclust.records.schema import Schema, load_schema
+from netclust.records.table import Table, concat_tables
 from netclust.stream.bus.addresses import is_bus
-from netclust.stream.daemon.config import SourceConfig
+from netclust.stream.config import SourceConfig
 from netclust.stream.sources.base import (
     MAX_SEQ,
     TICK_SECONDS,
@@ -45,7 +46,6 @@ from netclust.stream.sources.base import (
 from netclust.stream.sources.dialects import Dialect, Format, Notes
 from netclust.stream.sources.files import FileFeed
 from netclust.stream.sources.lines import Feed, LineCutter, Piece
-from netclust.table import Table, concat_tables
 
 __all__ = ["RecordFormat", "TextSource", "open_text_source"]
 

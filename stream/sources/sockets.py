@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from netclust.datasets.opening import STDIN
 from netclust.errors import InputError
+from netclust.records.opening import STDIN
 from netclust.stream.sources.base import is_socket
 from netclust.stream.sources.lines import GATHER_SECONDS, NOTHING, READ_BYTES, LineCutter, Lines, Piece
 

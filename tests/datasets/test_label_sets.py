@@ -18,9 +18,9 @@ from netclust.datasets.documents import DocumentLimits
 from netclust.datasets.label_names import LabelChoice, find_label_file, read_label_names
 from netclust.datasets.label_sets import LabelSetTable, read_labels
 from netclust.datasets.label_writing import lines_of
-from netclust.datasets.synth_labels import synth1, synth2
+from netclust.datasets.simulators.synth_labels import synth1, synth2
 from netclust.errors import InputError
-from netclust.label_metrics import default_loss
+from netclust.models.multilabel.label_metrics import default_loss
 
 HEAD = "@relation r\n@attribute a real\n@attribute b real\n@attribute l {0,1}\n@attribute m {0,1}\n"
 

@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 from needed import need_module
 
-from netclust.stream.cluster.worker import check_sharding
-from netclust.stream.daemon.config import load_config, parse_config
+from netclust.stream.config import load_config, parse_config
+from netclust.stream.sharding.worker import check_sharding
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from netclust.stream.daemon.config import HttpConfig, parse_config
+from netclust.stream.config import HttpConfig, parse_config
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"

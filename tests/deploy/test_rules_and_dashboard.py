@@ -13,8 +13,8 @@ import yaml
 from deploy_tools import run_tool
 from promql import labels_of, metrics_of
 
-from netclust.stream.daemon.config import HttpConfig
-from netclust.stream.metric_table import METRICS, label_values
+from netclust.stream.config import HttpConfig
+from netclust.stream.telemetry.metric_table import METRICS, label_values
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from deploy_tools import run_tool
 
-from netclust.stream.daemon.config import Config, load_config
+from netclust.stream.config import Config, load_config
 
 pytestmark = pytest.mark.system
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from counting_task import RAW, TASK, CountSettings
 
-from netclust import container
-from netclust.cli import structured
 from netclust.cli.info import run as info
 from netclust.errors import InputError, ModelError
+from netclust.foundation import container
+from netclust.models import run_structured
 from netclust.models.structured_model import KIND, StructuredModel, know_task, task_named
 from netclust.models.structured_task import choose_cost, learn
 
@@ -96,25 +96,25 @@ def test_the_file_comes_back_and_nothing_else_is_taken(tmp_path: Path) -> None:
         task_named("none")
 
 
-def given(path: Path, raw: Any = RAW) -> structured.Given:
-    return structured.Given(raw, "number", {str(path): "0" * 64})
+def given(path: Path, raw: Any = RAW) -> run_structured.Given:
+    return run_structured.Given(raw, "number", {str(path): "0" * 64})
 
 
 def test_commands_train_predict_evaluate_and_tell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, model, out = tmp_path / "numbers", tmp_path / "m", tmp_path / "out"
     source.write_text("11 numbers")
-    structured.train_task(TASK, lambda: given(source), [str(source)], model, {}, "cv", tmp_path / "t.json", folds=3)
+    run_structured.train_task(TASK, lambda: given(source), [str(source)], model, {}, "cv", tmp_path / "t.json", folds=3)
     told = json.loads((tmp_path / "t.json").read_text())
     assert (told["examples"], told["converged"], told["chosen"]["folds"]) == (11, True, 3)
     printed = capsys.readouterr()
     assert "11 numbers of the training file" in printed.out
     assert "by 3 folds" in printed.err
     loaded = StructuredModel.load(model)
-    structured.predict_task(
+    run_structured.predict_task(
         loaded, lambda: given(source), [str(source)], out, lambda _, found: msgspec.json.encode(found), None
     )
     assert len(json.loads(out.read_text())) == 11
-    structured.evaluate_task(loaded, lambda: given(source), [str(source)], None)
+    run_structured.evaluate_task(loaded, lambda: given(source), [str(source)], None)
     printed = capsys.readouterr()
     assert "trained on this very file" in printed.err
     info(model, None, 2)
@@ -122,12 +122,12 @@ def test_commands_train_predict_evaluate_and_tell(tmp_path: Path, capsys: pytest
     assert "counting" in printed
     assert "power 1" in printed
     with pytest.raises(InputError, match="is the input"):
-        structured.train_task(TASK, lambda: given(source), [str(source)], source, {}, "1", None)
+        run_structured.train_task(TASK, lambda: given(source), [str(source)], source, {}, "1", None)
     with pytest.raises(InputError, match="nothing to learn"):
-        structured.train_task(TASK, lambda: given(source, []), [str(source)], model, {}, "1", None)
+        run_structured.train_task(TASK, lambda: given(source, []), [str(source)], model, {}, "1", None)
     with pytest.raises(InputError, match=f"{source}: .*gold output"):
-        structured.evaluate_task(loaded, lambda: given(source, [(1.0, None)]), [str(source)], None)
+        run_structured.evaluate_task(loaded, lambda: given(source, [(1.0, None)]), [str(source)], None)
     with pytest.raises(InputError, match="standard output"):
-        structured.predict_task(
+        run_structured.predict_task(
             loaded, lambda: given(source), [str(source)], Path("-"), lambda _, found: b"", Path("-")
         )

@@ -14,12 +14,12 @@ from sklearn.exceptions import NotFittedError
 
 from netclust import ClusterModel
 from netclust.clustering import CorrelationClusterer, KMeansClusterer, LinkClusterer, PairwiseClusterer
-from netclust.clustering_metrics import measure_sets
-from netclust.datasets.synthetic_sets import marbles
+from netclust.datasets.simulators.synthetic_sets import marbles
 from netclust.errors import InputError
-from netclust.models.baselines import PlainKMeans
-from netclust.models.clustering import ClusterSettings
-from netclust.pairs import ComputedPairs, StoredPairs
+from netclust.metrics.clustering_metrics import measure_sets
+from netclust.models.clustering.train_clusterer import ClusterSettings
+from netclust.models.experiments.clustering.baselines import PlainKMeans
+from netclust.structures.pairs import ComputedPairs, StoredPairs
 
 RNG = np.random.default_rng(0)
 Y = np.repeat(["red", "green", "blue"], 4)

@@ -15,8 +15,8 @@ from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from netclust.errors import InputError, ModelError
-from netclust.models.multilabel import LabelRows
-from netclust.models.multilabel_task import TASK, LabelEncoder, LabelSettings
+from netclust.models.multilabel.multilabel_problem import LabelRows
+from netclust.models.multilabel.task import TASK, LabelEncoder, LabelSettings
 from netclust.models.structured_model import StructuredModel
 from netclust.multilabel import MultilabelClassifier
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from linker_cases import examples
 from river import checks, compose, datasets, evaluate, metrics, preprocessing
 
-from netclust.encoding import Encoding
 from netclust.errors import InputError
 from netclust.online import OnlineClusterer, OnlineDetector, plain
+from netclust.records.encoding import Encoding
 from netclust.river import LinkDetector, OnlineLinkClusterer
 
 pytestmark = pytest.mark.peers
@@ -73,7 +73,7 @@ def test_dicts_are_encoded_as_tables_are() -> None:
     encoding: Encoding = online.linker.model.encoding
     batch = online._encode([(plain(x), "normal") for x in stream])
     columns = {name: [x[name] for x in stream] for name in stream[0]}
-    from netclust.frames import as_table
+    from netclust.records.frames import as_table
 
     table = encoding.encode(as_table(columns, ["normal"] * 120, schema=encoding.schema), online.linker.labels)
     assert batch.num.tobytes() == table.num.tobytes()

@@ -25,7 +25,7 @@ prebuilt._found = lambda: Path(sys.argv[1])
 import numpy as np
 from numba.core import event
 from netclust.kernels.jit import Kernel
-from netclust.kernels.parse import hash_texts
+from netclust.kernels.packets.parse import hash_texts
 
 class Compiled(event.Listener):
     def on_start(self, happened):

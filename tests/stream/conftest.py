@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from brokers import running
 
-from netclust.datasets.simulate import KNOWN, simulate
-from netclust.model import Model
-from netclust.models.network import train_network
-from netclust.models.params import load_params
+from netclust.datasets.simulators.simulate import KNOWN, simulate
+from netclust.models.network.params import load_params
+from netclust.models.network.train_network import train_network
+from netclust.scoring.model import Model
 
 
 @pytest.fixture(scope="session")

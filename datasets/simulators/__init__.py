@@ -1,0 +1,1 @@
+"""Simulators of records, packets, texts and item sets."""

@@ -1,0 +1,1 @@
+"""Chains: sequences of labels."""

@@ -1,0 +1,1 @@
+"""Supervised clustering of item sets."""

@@ -1,0 +1,1 @@
+"""Documents and the formats that they are read from and written to."""

@@ -1,0 +1,1 @@
+"""Mentions: their detection and description."""

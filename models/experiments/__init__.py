@@ -1,0 +1,1 @@
+"""Reproductions of published experiments, and what they share."""

@@ -1,0 +1,1 @@
+"""Matchings: nodes with at most one partner."""

@@ -1,0 +1,1 @@
+"""Multi-label models: rows with any number of labels."""

@@ -1,0 +1,1 @@
+"""The network task: training, tuning and measuring a model of connection records."""

@@ -1,0 +1,136 @@
+"""The commands of the network task and their options: training, evaluating, tuning."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from netclust.options.common_options import (
+    DelayOption,
+    Feedback,
+    FeedbackOption,
+    JsonOption,
+    LabelsOption,
+    MatureOption,
+    OnError,
+    PartialOption,
+    Protocol,
+    ProtocolOption,
+    SchemaOption,
+    SeedOption,
+    SkipOption,
+    WindowOption,
+    warn_without_window,
+)
+from netclust.options.groups import evaluate, train, tune
+
+
+class Use(StrEnum):
+    """What a model is tuned for."""
+
+    reference = "reference"
+    late = "late"
+
+
+class Learner(StrEnum):
+    """What is tuned."""
+
+    margin = "margin"
+    unlearned = "unlearned"
+    lsp = "lsp"
+
+
+@train.command("network")
+def train_network(
+    file: Annotated[
+        str, typer.Argument(help="Labelled records, in arrival order, or a capture (- for standard input).")
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
+    params: Annotated[
+        str | None,
+        typer.Option(help="Training parameters: a TOML file or a preset (reference, late, thesis, ...)."),
+    ] = None,
+    seed: SeedOption = 0,
+    schema: Annotated[
+        str | None,
+        typer.Option(help="A built-in schema (kdd, flow) or a schema file. Default: kdd, or flow for a capture."),
+    ] = None,
+    false_alarm_rate: Annotated[
+        float | None,
+        typer.Option(help="Calibrate the root on held-out normal records for this false-alarm rate."),
+    ] = None,
+    assume_normal: Annotated[
+        bool, typer.Option("--assume-normal", help="Take every record for normal, whatever its label: a warm-up.")
+    ] = False,
+    labels: LabelsOption = None,
+    on_error: SkipOption = OnError.stop,
+    json: JsonOption = None,
+) -> None:
+    """Learn a similarity from labelled connection records and write a model file."""
+    from netclust.models.network.run_network import train as run
+
+    run(file, output, params, seed, schema, false_alarm_rate, assume_normal, labels, on_error.value, json)
+
+
+@evaluate.command("network")
+def evaluate_network(
+    context: typer.Context,
+    model: Annotated[Path, typer.Option(help="The model file.")],
+    test: Annotated[str, typer.Option(help="Labelled test records (- for standard input).")],
+    protocol: ProtocolOption = Protocol.stream,
+    feedback: FeedbackOption = Feedback.none,
+    delay: DelayOption = 100,
+    window: WindowOption = 100,
+    partial: PartialOption = False,
+    mature: MatureOption = None,
+    json: JsonOption = None,
+    alerts: Annotated[int, typer.Option(min=0, help="How many alerts to show.")] = 0,
+    labels: LabelsOption = None,
+    on_error: SkipOption = OnError.stop,
+) -> None:
+    """Run a model over a labelled stream by a protocol, and print what it found and missed."""
+    from netclust.models.network.run_network import evaluate as run
+
+    warn_without_window(context, feedback)
+    run(
+        model, test, protocol.value, feedback.value, delay, window, partial, mature, json, alerts, labels,
+        on_error.value,
+    )  # fmt: skip
+
+
+@tune.command("network")
+def tune_network(
+    file: Annotated[str, typer.Argument(help="Labelled training records, in arrival order (- for standard input).")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The parameter file (.toml) to write.")],
+    budget: Annotated[
+        str,
+        typer.Option(
+            help="How long to search: 90s, 30m or 2h; the start and the false-alarm rates are always measured."
+        ),
+    ] = "30m",
+    use: Annotated[
+        Use, typer.Option(help="reference: no label comes back; late: true labels come back, 100 records later.")
+    ] = Use.reference,
+    learner: Annotated[
+        Learner | None, typer.Option(help="What is tuned. Default: the learner of --start, else margin.")
+    ] = None,
+    start: Annotated[str | None, typer.Option(help="Where the search starts: a TOML file or a preset.")] = None,
+    json: JsonOption = None,
+    schema: SchemaOption = "kdd",
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="How many folds are measured at a time.")] = 2,
+    draws: Annotated[
+        int, typer.Option(min=1, max=100, help="Reference sets a candidate and fold: more are slower and less noisy.")
+    ] = 4,
+    fix: Annotated[
+        list[str] | None, typer.Option(help="A parameter that stays as it is at the start; may be given again.")
+    ] = None,
+    on_error: SkipOption = OnError.stop,
+) -> None:
+    """Choose training parameters on the training file alone: hide whole attack types, ask how well they are found."""
+    from netclust.models.network.run_tune import network as run
+
+    chosen = None if learner is None else learner.value
+    run(file, output, budget, use.value, chosen, start, json, schema, jobs, draws, fix or [], on_error.value)

@@ -1,0 +1,1 @@
+"""Clusters found again in a later model."""

@@ -1,0 +1,1 @@
+"""Kernels of scoring, linking, searching and training on records."""

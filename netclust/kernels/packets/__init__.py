@@ -1,0 +1,1 @@
+"""Kernels of packets, connections and lines of records."""

@@ -1,0 +1,1 @@
+"""The online engine: linking, its state, its explanations and its adaptation."""

@@ -1,0 +1,1 @@
+"""Measures of detections and of clusterings."""

@@ -1,0 +1,1 @@
+"""Option groups and output helpers of commands."""

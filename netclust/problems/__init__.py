@@ -1,0 +1,1 @@
+"""Problems: what a structured task offers to every learner."""

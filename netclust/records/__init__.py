@@ -1,0 +1,1 @@
+"""Records: their schema, tables, batches and encoding, and the reader of files."""

@@ -1,0 +1,1 @@
+"""The learned score: similarity, calibration, reference set and model file."""

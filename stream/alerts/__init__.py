@@ -1,0 +1,1 @@
+"""Alerts: episodes, limits, severity, suppression and notification."""

@@ -1,0 +1,1 @@
+"""The detector: records in, verdicts and events out."""

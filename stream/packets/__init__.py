@@ -1,0 +1,1 @@
+"""Packets: captures, live interfaces, the flow table and connections."""
