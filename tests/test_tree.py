@@ -42,3 +42,11 @@ def test_every_public_class_name_stands_for_one_class() -> None:
                 places[node.name].append(f"{path.relative_to(ROOT)}:{node.lineno}")
     assert len(places) > 500
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_kernels_of_tasks_import_kernels_alone() -> None:
+    for path in FILES:
+        if path.name.endswith("_kernels.py"):
+            nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+            ours = {node.module or "" for node in nodes if (node.module or "").startswith("netclust")}
+            assert {m for m in ours if not m.startswith("netclust.kernels") and not m.endswith("_kernels")} == set()
