@@ -2,9 +2,9 @@
 
 >>> import os
 >>> before = os.environ.get("XDG_STATE_HOME")
->>> os.environ["XDG_STATE_HOME"] = "/home/ada/state"
+>>> os.environ["XDG_STATE_HOME"] = "/var/lib/ada"
 >>> str(user_state_folder())
-'/home/ada/state/netclust'
+'/var/lib/ada/netclust'
 >>> _ = os.environ.pop("XDG_STATE_HOME") if before is None else os.environ.update(XDG_STATE_HOME=before)
 """
 

@@ -6,7 +6,7 @@ alert. Where names are too much as well, give the store a `redaction`: of an exa
 addresses, ports, times, VLAN and uid.
 
 >>> from netclust.stream.alerts.alert_events import Alert
-from netclust.stream.config import SuppressConfig
+>>> from netclust.stream.config import SuppressConfig
 >>> seen = {"service": "http", "source": "10.0.0.7", "name": "secret.example", "duration": 1.5}
 >>> alert = Alert(id="a-1", kind="novel", label="novel", entity="10.0.0.7", entity_kind="source", example=seen)
 >>> redaction(["service", "duration"])(alert).example

@@ -45,10 +45,11 @@ class NounGroup:
         yield Span(self.start, self.of_end)
 
     def longer(self) -> Iterator[Span]:
-        """Every other span that the group may stand for."""
+        """Yield every other span that the group may stand for."""
         for start in (self.start, *self.starts):
             for end in (self.end, self.of_end, *self.ends):
-                yield Span(start, end)
+                if start < end:  # a possessor may end before the second determiner
+                    yield Span(start, end)
         yield from self.modifiers
 
 

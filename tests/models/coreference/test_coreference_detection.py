@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from coreference_texts import odd_documents, text
-from hypothesis import given
+from hypothesis import example, given
 
 from netclust.errors import InputError
 from netclust.models.coreference.formats.documents import Document, Mention, Span
@@ -148,6 +148,7 @@ def test_candidates_have_every_mention_that_is_found_and_longer_ones() -> None:
 
 
 @given(odd_documents())
+@example(Document("possessor", ("", "", "", "B"), (0, 4), pos=("NN", "POS", "DET", "")))
 def test_no_text_however_odd_breaks_detection(document: Document) -> None:
     spans, _ = find_mentions(document)
     more = candidates(document)
