@@ -91,6 +91,9 @@ bench: $(PEERS)
 	$(BIN)/python benchmarks/vs_nfstream.py
 	$(BIN)/python benchmarks/capture_memory.py
 
+# Uses of public test sets are noted in the repository.
+captures growth reproduce clustering ranking multilabel: export NETCLUST_LOOKS = $(CURDIR)/benchmarks/test-looks.jsonl
+
 # Attacks in the shared captures, beside three rivals, for both schemas (some 15 minutes).
 PCAP = $(or $(NETCLUST_DATA),../shared/datasets)/pcap
 captures: $(PEERS)
