@@ -58,7 +58,7 @@ class Given:
         return {Path(path).name: sha256 for path, sha256 in self.files.items()}
 
 
-def check_files(inputs: Sequence[str], *outputs: Path | None) -> None:
+def _check_files(inputs: Sequence[str], *outputs: Path | None) -> None:
     """Before anything is read: outputs can be written, and are not inputs."""
     check_folders(*outputs)
     check_outputs(*outputs)
@@ -78,7 +78,7 @@ def train_task(
     folds: int = 5,
 ) -> None:
     """Read, choose C by folds if it is cv, learn, write the model; `settings` are the task's, without C."""
-    check_files(inputs, output, json)
+    _check_files(inputs, output, json)
     if str(output) == "-":
         raise InputError("a model does not go to standard output: give it the name of a file")
     chosen = task.settings(**settings, C=1.0 if C == "cv" else cost(C))
@@ -144,7 +144,7 @@ def predict_task(
     json: Path | None,
 ) -> None:
     """Read, predict, write what `render` makes of the outputs."""
-    check_files(inputs, output, json)
+    _check_files(inputs, output, json)
     if str(output) == str(json) == "-":
         raise InputError("outputs and JSON cannot both go to standard output: give one of them a file")
     given = read()
@@ -159,7 +159,7 @@ def predict_task(
 
 def evaluate_task(model: StructuredModel, read: Callable[[], Given], inputs: Sequence[str], json: Path | None) -> None:
     """Read examples with gold outputs, predict, print every measure."""
-    check_files(inputs, json)
+    _check_files(inputs, json)
     given = read()
     checksum = given.files[given.path]
     if checksum == model.provenance.sha256:

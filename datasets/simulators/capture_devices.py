@@ -33,7 +33,7 @@ _SERVICES = (
 )
 
 
-def telemetry(plan: ConnectionPlan) -> None:
+def _telemetry(plan: ConnectionPlan) -> None:
     """Sensors and cameras report at regular, jittered intervals, by HTTPS or by MQTT on a connection that stays."""
     world, rng = plan.world, plan.rng
     devices = world.role("sensor", "camera", "tv", "printer")
@@ -91,7 +91,7 @@ def telemetry(plan: ConnectionPlan) -> None:
     )
 
 
-def push(plan: ConnectionPlan) -> None:
+def _push(plan: ConnectionPlan) -> None:
     """Phones and programs keep one connection for news: small records now and then for most of an hour."""
     world, rng = plan.world, plan.rng
     who, when, _ = plan.ticks(world.people, 1500.0 + (world.people * 71 % 23) * 100.0, 0.3)
@@ -113,7 +113,7 @@ def push(plan: ConnectionPlan) -> None:
     )
 
 
-def updates(plan: ConnectionPlan) -> None:
+def _updates(plan: ConnectionPlan) -> None:
     """Programs look for updates and report statistics, every few minutes, from people's hosts too."""
     world, rng = plan.world, plan.rng
     hosts = np.concatenate([world.people, world.inside[:4]])
@@ -128,7 +128,7 @@ def updates(plan: ConnectionPlan) -> None:
     plan.tcp("updates", who, world.outside[sites], 443, when, talk)
 
 
-def clocks(plan: ConnectionPlan) -> None:
+def _clocks(plan: ConnectionPlan) -> None:
     """NTP of every host."""
     world, rng = plan.world, plan.rng
     who, when, _ = plan.ticks(world.inside, 256.0 * 2.0 ** (world.inside % 4), 0.03)
@@ -140,7 +140,7 @@ def clocks(plan: ConnectionPlan) -> None:
     plan.udp("ntp", who, world.outside[(10 + who % 4) % len(world.outside)], 123, when, talk, sport=port, tos=0xB8)
 
 
-def discovery(plan: ConnectionPlan) -> None:
+def _discovery(plan: ConnectionPlan) -> None:
     """mDNS and SSDP to everybody."""
     world, rng = plan.world, plan.rng
     who, start = plan.arrivals("mdns", world.role("mac", "phone", "tablet", "tv", "printer", "windows"), 1.6, ALWAYS)
@@ -165,7 +165,7 @@ def discovery(plan: ConnectionPlan) -> None:
     plan.udp("ssdp", who, world.ssdp, 1900, start, talk, six=False)
 
 
-def arp(plan: ConnectionPlan) -> None:
+def _arp(plan: ConnectionPlan) -> None:
     """Hosts and router ask for each other; neighbours of version 6 too; now and then for somebody who is not there."""
     world, rng = plan.world, plan.rng
     everyone = world.inside
@@ -216,7 +216,7 @@ def arp(plan: ConnectionPlan) -> None:
     plan.icmp("neighbour", a6, b6, start[keep], talk, icmp=0x8700)
 
 
-def dhcp(plan: ConnectionPlan) -> None:
+def _dhcp(plan: ConnectionPlan) -> None:
     """Renewals at half the lease, and hosts that come anew."""
     world, rng = plan.world, plan.rng
     _, addresses, macs = world.arrays()
@@ -245,7 +245,7 @@ def dhcp(plan: ConnectionPlan) -> None:
         plan.udp("dhcp", world.router, world.broadcast, 68, when + 0.01, tell, sport=67, six=False)
 
 
-def monitoring(plan: ConnectionPlan) -> None:
+def _monitoring(plan: ConnectionPlan) -> None:
     """One host pings all others, asks for their counters, tries services and takes their logs; people ping too."""
     world, rng = plan.world, plan.rng
     me = int(world.inside[MONITOR])
@@ -314,7 +314,7 @@ def monitoring(plan: ConnectionPlan) -> None:
     plan.udp("syslog", who, me, 514, start, talk, sport=514, six=False)
 
 
-def noise(plan: ConnectionPlan) -> None:
+def _noise(plan: ConnectionPlan) -> None:
     """The internet knocks: single SYNs from anywhere, stray answers; and what comes back as unreachable."""
     world, rng = plan.world, plan.rng
     _, start = plan.arrivals("noise", np.array([world.router]), 14.0, ALWAYS)
@@ -395,6 +395,6 @@ def unreachable(
 
 
 DEVICES: dict[str, Callable[[ConnectionPlan], None]] = {
-    "telemetry": telemetry, "push": push, "updates": updates, "ntp": clocks, "discovery": discovery, "arp": arp,
-    "dhcp": dhcp, "monitoring": monitoring, "noise": noise,
+    "telemetry": _telemetry, "push": _push, "updates": _updates, "ntp": _clocks, "discovery": _discovery, "arp": _arp,
+    "dhcp": _dhcp, "monitoring": _monitoring, "noise": _noise,
 }  # fmt: skip

@@ -121,19 +121,19 @@ def look_up(plan: ConnectionPlan, hosts: Ints, sites: Ints, start: Floats) -> No
         some = rng.random(n) < share
         k = int(some.sum())
         talk = Talk(k)
-        talk.say(0, plan.templates(f"ask{kind}", lambda s, kind=kind: question(plan, s, kind), sites[some]))
+        talk.say(0, plan.templates(f"ask{kind}", lambda s, kind=kind: _question(plan, s, kind), sites[some]))
         slow = np.where(rng.random(k) < 0.6, 0.0002, rng.lognormal(-3.5, 0.9, k))
-        talk.say(1, plan.templates(f"tell{kind}", lambda s, kind=kind: answer(plan, s, kind), sites[some]), wait=slow)
+        talk.say(1, plan.templates(f"tell{kind}", lambda s, kind=kind: _answer(plan, s, kind), sites[some]), wait=slow)
         when = start[some] + rng.uniform(0.0, 0.002, k)
         plan.udp("dns", hosts[some], world.router, 53, when, talk)
 
 
-def question(plan: ConnectionPlan, site: int, kind: int) -> Parts:
+def _question(plan: ConnectionPlan, site: int, kind: int) -> Parts:
     """What a host asks for a site."""
     return said.dns_query(plan.world.names[site], kind, edns=site % 3 == 0)
 
 
-def answer(plan: ConnectionPlan, site: int, kind: int) -> Parts:
+def _answer(plan: ConnectionPlan, site: int, kind: int) -> Parts:
     """What the resolver says: addresses, or that there are none of that kind."""
     world = plan.world
     end = int(world.outside[site])

@@ -170,7 +170,7 @@ def server_hello(kind: str, cipher: int) -> Parts:
         struct.pack(">H", size_of(extensions)), *extensions,
     )  # fmt: skip
     head = _record(22, (b"\2" + size_of(body).to_bytes(3, "big"), *body))
-    return (*head, _CHANGE, *sealed(23 if modern else 22))
+    return (*head, _CHANGE, *_sealed(23 if modern else 22))
 
 
 def client_finished(kind: str) -> Parts:
@@ -180,7 +180,7 @@ def client_finished(kind: str) -> Parts:
     return (_CHANGE, b"\x16\3\3\0\x28", noise(40))
 
 
-def sealed(kind: int = 23) -> Parts:
+def _sealed(kind: int = 23) -> Parts:
     """The head of an encrypted record; the filler is its content."""
     return (struct.pack(">BH", kind, 0x0303), length())
 

@@ -68,7 +68,7 @@ def _pages(
     return hosts, sites, times
 
 
-def web(plan: ConnectionPlan) -> None:
+def _web(plan: ConnectionPlan) -> None:
     """HTTPS: some requests on each connection, idle times with keep-alives, every way to close."""
     hosts, sites, times = _pages(plan, "web", PAGES_PER_HOUR, OFFICE, 3.0)
     n, rng = len(hosts), plan.rng
@@ -87,7 +87,7 @@ def web(plan: ConnectionPlan) -> None:
     plan.tcp("web", hosts, plan.world.outside[sites], 443, times, talk, keepalive=45.0, linger=linger)
 
 
-def quic(plan: ConnectionPlan) -> None:
+def _quic(plan: ConnectionPlan) -> None:
     """HTTP/3."""
     hosts, sites, times = _pages(plan, "quic", 0.12 * PAGES_PER_HOUR, OFFICE, 2.0)
     n, rng = len(hosts), plan.rng
@@ -108,7 +108,7 @@ def quic(plan: ConnectionPlan) -> None:
     plan.udp("quic", hosts, plan.world.outside[sites], 443, times, talk, acks=rng.integers(2, 10, n))
 
 
-def exchange(
+def _exchange(
     plan: ConnectionPlan,
     talk: Talk,
     agents: Ints,
@@ -136,7 +136,7 @@ def exchange(
     talk.say(1, head, filler=body, wait=rng.lognormal(-4.0, 0.9, n), when=on, table=frames.TEXT)
 
 
-def plain_web(plan: ConnectionPlan) -> None:
+def _plain_web(plan: ConnectionPlan) -> None:
     """HTTP without encryption: old sites, mirrors, certificate checks; and visitors of the office's own server."""
     hosts, sites, times = _pages(plan, "plain_web", 0.18 * PAGES_PER_HOUR, OFFICE, 1.0)
     n, rng, world = len(hosts), plan.rng, plan.world
@@ -145,7 +145,7 @@ def plain_web(plan: ConnectionPlan) -> None:
     requests = np.minimum(rng.geometric(0.45, n), 10)
     for k in range(10):
         wait = rng.exponential(0.6, n) if k else np.full(n, 0.001)
-        exchange(plan, talk, agents, sites, plan.sizes(n, 5000, 1.4, 40, 2e7), wait, requests > k)
+        _exchange(plan, talk, agents, sites, plan.sizes(n, 5000, 1.4, 40, 2e7), wait, requests > k)
     plan.tcp("http", hosts, world.outside[sites], 80, times, talk, linger=rng.exponential(3.0, n))
 
     who, start = plan.arrivals("visitors", np.array([MAIL]), 22.0, EVENING)
@@ -169,7 +169,7 @@ def plain_web(plan: ConnectionPlan) -> None:
                 talk.seal(0, plan.sizes(k, 450, 0.4), wait=wait, when=requests > r)
                 talk.seal(1, size, wait=0.01, when=requests > r)
             else:
-                exchange(plan, talk, agents[on], -1, size, wait, requests > r)
+                _exchange(plan, talk, agents[on], -1, size, wait, requests > r)
         plan.tcp(
             "visitor",
             visitors[on],
@@ -182,7 +182,7 @@ def plain_web(plan: ConnectionPlan) -> None:
         )
 
 
-def dns(plan: ConnectionPlan) -> None:
+def _dns(plan: ConnectionPlan) -> None:
     """Lookups of their own: reverse names, mail exchangers, texts, misspelt names, long hashed names; some by TCP."""
     world, rng = plan.world, plan.rng
     who, start = plan.arrivals("dns", world.inside, 7.0, OFFICE)
@@ -235,7 +235,7 @@ def _odd(plan: ConnectionPlan, site: int, sort: int) -> tuple[str, int, tuple[by
     return f"_service._tcp.{name}", said.SRV, (), 3
 
 
-def mail(plan: ConnectionPlan) -> None:
+def _mail(plan: ConnectionPlan) -> None:
     """Sending, fetching by POP3 and IMAP, in clear inside and under TLS outside; servers that deliver to the office."""
     world, rng = plan.world, plan.rng
     for name, rate in (("smtp", 0.5), ("pop3", 1.2), ("imap", 1.5), ("mail_tls", 1.5), ("delivery", 9.0)):
@@ -312,7 +312,7 @@ def mail(plan: ConnectionPlan) -> None:
             )
 
 
-def ssh(plan: ConnectionPlan) -> None:
+def _ssh(plan: ConnectionPlan) -> None:
     """Shells with typing, copies, and scripts that log in quickly to several hosts; now and then a wrong password."""
     world, rng = plan.world, plan.rng
     staff = np.concatenate([world.role("linux", "mac"), world.inside[[BUILD]]])
@@ -351,5 +351,5 @@ def ssh(plan: ConnectionPlan) -> None:
 
 
 BENIGN: dict[str, Callable[[ConnectionPlan], None]] = {
-    "web": web, "quic": quic, "plain_web": plain_web, "dns": dns, "mail": mail, "ssh": ssh, **TRANSFERS, **DEVICES,
+    "web": _web, "quic": _quic, "plain_web": _plain_web, "dns": _dns, "mail": _mail, "ssh": _ssh, **TRANSFERS, **DEVICES,
 }  # fmt: skip

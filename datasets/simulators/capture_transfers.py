@@ -21,7 +21,7 @@ from netclust.kernels.packets import packet_frames as frames
 from netclust.kernels.packets import packet_writer as wire
 
 
-def ftp(plan: ConnectionPlan) -> None:
+def _ftp(plan: ConnectionPlan) -> None:
     """Logins with transfers on data connections of their own; some logins fail."""
     world, rng = plan.world, plan.rng
     who, start = plan.arrivals("ftp", world.people, 0.25, OFFICE)
@@ -72,7 +72,7 @@ def ftp(plan: ConnectionPlan) -> None:
     plan.tcp("ftp", who, server, 21, start, talk, six=False, closing=wire.FIN_B)
 
 
-def files(plan: ConnectionPlan) -> None:
+def _files(plan: ConnectionPlan) -> None:
     """The file server (SMB), and printing."""
     world, rng = plan.world, plan.rng
     who, start = plan.arrivals("smb", world.role("windows", "mac"), 1.1, OFFICE)
@@ -99,7 +99,7 @@ def files(plan: ConnectionPlan) -> None:
         plan.tcp("print", who, rng.choice(printers, n), 9100, start, talk, six=False)
 
 
-def video(plan: ConnectionPlan) -> None:
+def _video(plan: ConnectionPlan) -> None:
     """Long streams: chunks over TLS or QUIC-like datagrams, and calls with steady small datagrams both ways."""
     world, rng = plan.world, plan.rng
     watchers = np.concatenate([world.people, world.role("tv")])
@@ -143,7 +143,7 @@ def video(plan: ConnectionPlan) -> None:
     )
 
 
-def backup(plan: ConnectionPlan) -> None:
+def _backup(plan: ConnectionPlan) -> None:
     """Large uploads at night, to the file server and to a store outside."""
     world, rng = plan.world, plan.rng
     who, start = plan.arrivals(
@@ -162,4 +162,9 @@ def backup(plan: ConnectionPlan) -> None:
     plan.tcp("backup", who, target, np.where(outside, 443, 8443), start, talk)
 
 
-TRANSFERS: dict[str, Callable[[ConnectionPlan], None]] = {"ftp": ftp, "files": files, "video": video, "backup": backup}
+TRANSFERS: dict[str, Callable[[ConnectionPlan], None]] = {
+    "ftp": _ftp,
+    "files": _files,
+    "video": _video,
+    "backup": _backup,
+}

@@ -35,7 +35,7 @@ class Draw:
 ZERO = Draw(0.0)
 
 
-def chance(probability: float) -> Draw:
+def _chance(probability: float) -> Draw:
     """A 0/1 attribute."""
     return Draw(1.0, present=probability)
 
@@ -88,7 +88,7 @@ class Profile:
     altered: frozenset[str] = frozenset()  # attributes that differ from benign traffic of the same service
 
 
-_LOGIN = {"logged_in": chance(0.97)}
+_LOGIN = {"logged_in": _chance(0.97)}
 _SCANNED = (
     "auth", "domain", "exec", "finger", "ftp", "http", "imap4", "ldap", "login", "netbios_ssn", "pop_3",
     "printer", "private", "shell", "smtp", "ssh", "sunrpc", "telnet", "uucp", "X11",
@@ -125,7 +125,7 @@ BENIGN: tuple[Profile, ...] = (
         name="mail_fetch", share=5, services={"pop_3": 0.4, "imap4": 0.6}, hours=OFFICE,
         flags={"SF": 0.98, "RSTO": 0.02}, hosts=MAIL_SERVERS, session=2, gap=4.0,
         duration=Draw(2, 1.0, 0.6), src_bytes=Draw(60, 0.5), dst_bytes=Draw(900, 1.5),
-        content={"logged_in": chance(0.96), "num_failed_logins": Draw(1, 0.2, 0.03)},
+        content={"logged_in": _chance(0.96), "num_failed_logins": Draw(1, 0.2, 0.03)},
     ),
     Profile(
         name="dns", share=18, protocol="udp", services={"domain_u": 1.0}, hours=EVENING,
@@ -141,7 +141,7 @@ BENIGN: tuple[Profile, ...] = (
         flags={"SF": 0.96, "RSTO": 0.03, "S1": 0.01}, hosts=FILE_SERVERS, session=1.5, gap=6.0,
         duration=Draw(25, 1.0), src_bytes=Draw(220, 0.6), dst_bytes=Draw(900, 0.6),
         content={
-            "hot": Draw(1.5, 0.7, 0.5), "logged_in": chance(0.95), "is_guest_login": chance(0.3),
+            "hot": Draw(1.5, 0.7, 0.5), "logged_in": _chance(0.95), "is_guest_login": _chance(0.3),
             "num_failed_logins": Draw(1, 0.4, 0.06), "num_file_creations": Draw(2, 0.6, 0.1),
             "num_access_files": Draw(1, 0.4, 0.05),
         },
@@ -155,22 +155,22 @@ BENIGN: tuple[Profile, ...] = (
         name="ssh", share=3, services={"ssh": 1.0}, hours=OFFICE,
         flags={"SF": 0.95, "RSTO": 0.02, "S1": 0.01, "REJ": 0.02}, hosts=SHELL_HOSTS, session=1.3, gap=5.0,
         duration=Draw(90, 1.8), src_bytes=Draw(4500, 1.0), dst_bytes=Draw(6500, 1.2),
-        content={"logged_in": chance(0.93)},
+        content={"logged_in": _chance(0.93)},
     ),
     Profile(
         name="deployment", share=0.7, services={"ssh": 1.0}, hours=OFFICE,
         hosts=SHELL_HOSTS, stay=0.4, session=12, gap=0.6,
         duration=Draw(3, 0.6), src_bytes=Draw(2600, 0.5), dst_bytes=Draw(2900, 0.4),
-        content={"logged_in": chance(0.9)},
+        content={"logged_in": _chance(0.9)},
     ),
     Profile(
         name="telnet", share=0.6, services={"telnet": 1.0}, hours=OFFICE,
         flags={"SF": 0.94, "RSTO": 0.04, "S1": 0.02}, hosts=SHELL_HOSTS, session=1.2, gap=8.0,
         duration=Draw(120, 1.2), src_bytes=Draw(500, 1.0), dst_bytes=Draw(3000, 1.2),
         content={
-            "hot": Draw(1.2, 0.6, 0.25), "logged_in": chance(0.93), "num_failed_logins": Draw(1, 0.3, 0.08),
-            "num_compromised": Draw(1, 0.5, 0.08), "su_attempted": chance(0.04), "root_shell": chance(0.03),
-            "num_root": Draw(3, 0.8, 0.1), "num_shells": chance(0.02), "num_access_files": Draw(1, 0.5, 0.08),
+            "hot": Draw(1.2, 0.6, 0.25), "logged_in": _chance(0.93), "num_failed_logins": Draw(1, 0.3, 0.08),
+            "num_compromised": Draw(1, 0.5, 0.08), "su_attempted": _chance(0.04), "root_shell": _chance(0.03),
+            "num_root": Draw(3, 0.8, 0.1), "num_shells": _chance(0.02), "num_access_files": Draw(1, 0.5, 0.08),
             "num_file_creations": Draw(2, 0.7, 0.12),
         },
     ),
@@ -246,7 +246,7 @@ ATTACKS: tuple[Profile, ...] = (
         name="http_flood", category="dos", share=2, services={"http": 1.0},
         flags={"SF": 0.86, "S1": 0.05, "RSTR": 0.06, "REJ": 0.03}, hosts=WEB_SERVERS, session=160, gap=0.05,
         duration=Draw(3, 0.8, 0.4), src_bytes=Draw(190, 0.25), dst_bytes=Draw(1900, 0.9, 0.9),
-        content={"logged_in": chance(0.95)},
+        content={"logged_in": _chance(0.95)},
         altered=_BUSY | _UNFINISHED | _REFUSED | _ONE_TARGET | {"src_bytes", "srv_diff_host_rate"},
     ),
     Profile(
@@ -278,7 +278,7 @@ ATTACKS: tuple[Profile, ...] = (
         name="ssh_brute_force", category="r2l", share=1.5, services={"ssh": 1.0},
         flags={"SF": 0.8, "RSTO": 0.2}, hosts=SHELL_HOSTS, session=60, gap=0.7,
         duration=Draw(2, 0.5), src_bytes=Draw(1700, 0.25), dst_bytes=Draw(2300, 0.2),
-        content={"logged_in": chance(0.01)},
+        content={"logged_in": _chance(0.01)},
         altered=_BUSY | _REFUSED | _ONE_TARGET | _SERVICE_MIX | {
             "duration", "src_bytes", "dst_bytes", "logged_in",
         },
@@ -287,7 +287,7 @@ ATTACKS: tuple[Profile, ...] = (
         name="ftp_brute_force", category="r2l", share=1.2, services={"ftp": 1.0},
         flags={"SF": 0.75, "RSTO": 0.25}, hosts=FILE_SERVERS, session=40, gap=0.9,
         duration=Draw(4, 0.5), src_bytes=Draw(90, 0.4), dst_bytes=Draw(330, 0.3),
-        content={"num_failed_logins": Draw(2, 0.6, 0.85), "logged_in": chance(0.02), "hot": chance(0.1)},
+        content={"num_failed_logins": Draw(2, 0.6, 0.85), "logged_in": _chance(0.02), "hot": _chance(0.1)},
         altered=_BUSY | _REFUSED | _ONE_TARGET | _SERVICE_MIX | {
             "duration", "src_bytes", "dst_bytes", "logged_in", "num_failed_logins", "hot",
             "is_guest_login",
@@ -297,7 +297,7 @@ ATTACKS: tuple[Profile, ...] = (
         name="mail_password_spray", category="r2l", share=1, services={"pop_3": 0.5, "imap4": 0.5},
         flags={"SF": 0.9, "RSTO": 0.1}, hosts=MAIL_SERVERS, stay=0.8, session=40, gap=2.5,
         duration=Draw(1, 0.6, 0.6), src_bytes=Draw(40, 0.3), dst_bytes=Draw(130, 0.3),
-        content={"num_failed_logins": Draw(1, 0.3, 0.8), "logged_in": chance(0.02)},
+        content={"num_failed_logins": Draw(1, 0.3, 0.8), "logged_in": _chance(0.02)},
         altered=_SERVICE_MIX | {
             "logged_in", "num_failed_logins", "src_bytes", "dst_bytes", "dst_host_srv_count",
             "dst_host_rerror_rate", "dst_host_srv_rerror_rate",
@@ -324,9 +324,9 @@ ATTACKS: tuple[Profile, ...] = (
         flags={"SF": 0.96, "RSTO": 0.04}, hosts=SHELL_HOSTS, stay=0.6, session=8, gap=5.0,
         duration=Draw(180, 0.8), src_bytes=Draw(900, 0.6), dst_bytes=Draw(60_000, 1.2),
         content={
-            "hot": Draw(4, 0.7, 0.9), "logged_in": chance(1.0), "num_compromised": Draw(2, 0.7, 0.6),
-            "root_shell": chance(0.5), "su_attempted": chance(0.25), "num_root": Draw(5, 0.8, 0.5),
-            "num_access_files": Draw(4, 0.6, 0.9), "num_shells": chance(0.3),
+            "hot": Draw(4, 0.7, 0.9), "logged_in": _chance(1.0), "num_compromised": Draw(2, 0.7, 0.6),
+            "root_shell": _chance(0.5), "su_attempted": _chance(0.25), "num_root": Draw(5, 0.8, 0.5),
+            "num_access_files": Draw(4, 0.6, 0.9), "num_shells": _chance(0.3),
         },
         altered=_SERVICE_MIX | {
             "duration", "src_bytes", "dst_bytes", "hot", "num_compromised", "root_shell", "su_attempted",

@@ -17,7 +17,7 @@ def capture(output: str, labels: str | None, **options: Any) -> None:
     check_outputs(Path(output), None if labels is None else Path(labels))
     size = expected_bytes(options["hours"], options["hosts"], options["scale"], options["snaplen"])
     packed = ", before packing" if output.endswith((".gz", ".xz")) else ""
-    note(f"{output}: {options['hours']:g} h of {options['hosts']} hosts, about {megabytes(size)}{packed}")
+    note(f"{output}: {options['hours']:g} h of {options['hosts']} hosts, about {_megabytes(size)}{packed}")
     made = simulate_capture(output, labels, **options)
     hostile = made.connections - made.labels.get("normal", 0)
     note(f"{made.packets:,} packets, {made.bytes:,} bytes, {made.connections:,} connections in {made.seconds:.1f} s")
@@ -28,10 +28,10 @@ def capture(output: str, labels: str | None, **options: Any) -> None:
     note(NOTICE)
 
 
-def megabytes(size: int) -> str:
+def _megabytes(size: int) -> str:
     """Round a size for people.
 
-    >>> megabytes(14_000_000), megabytes(300), megabytes(1_344_000_000)
+    >>> _megabytes(14_000_000), _megabytes(300), _megabytes(1_344_000_000)
     ('14 MB', '1 MB', '1.3 GB')
     """
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{max(round(size / 1e6), 1)} MB"

@@ -92,7 +92,7 @@ def train_items(
         raise InputError(f"{items}: the items have no clusters to learn from: {folder}")
     sets = _cut(whole, options.set_size, settings.seed)
     with about(items):
-        text = TextPairs.fit(feature_spec(whole, options), sets)
+        text = TextPairs.fit(_feature_spec(whole, options), sets)
         examples: list[Example] = [(text.build(part), part.clusters()) for part in sets]
         check_sizes(settings, examples)
         if C == "cv" and len(sets) < 2:
@@ -263,7 +263,7 @@ def describe_model(path: Path, json: Path | None, top: int) -> None:
     )
 
 
-def feature_spec(whole: ItemTable, options: ItemOptions) -> TextFeatures:
+def _feature_spec(whole: ItemTable, options: ItemOptions) -> TextFeatures:
     """The features of pairs: every field that is compared, as numbers where all its values are."""
     numbers = tuple(name for name in whole.fields if _is_numeric(name, whole))
     texts = tuple(name for name in whole.fields if name not in numbers and any(map(str.strip, whole.column(name))))

@@ -98,7 +98,7 @@ class ClusterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
             raise InputError(f"restarts is {self.restarts}: it must be {MOST_RESTARTS:,} or less")
         if self.seed < 0 or not 0 <= self.r < np.inf:
             raise InputError(f"seed and r must be 0 or more, not {self.seed} and {self.r}")
-        problem_of(self, 1)  # refuses names that are not known
+        _problem_of(self, 1)  # refuses names that are not known
 
 
 def usual_oracle(loss: str) -> Oracle:
@@ -121,7 +121,7 @@ class LearnedClustering:
     training_loss: float | None = None
 
 
-def problem_of(settings: ClusterSettings, dimension: int) -> Any:
+def _problem_of(settings: ClusterSettings, dimension: int) -> Any:
     """The task that the settings describe, for pairs with so many features."""
     if settings.structure == "correlation":
         return CorrelationProblem(
@@ -166,7 +166,7 @@ def learn(
     if not examples:
         raise InputError("there are no item sets to learn from")
     dimension = examples[0][0].dimension
-    problem = problem_of(settings, dimension)
+    problem = _problem_of(settings, dimension)
     check_sizes(settings, examples)
     if settings.learner == "pairwise":
         w = PairClassifier(C=settings.C, seed=settings.seed).fit(list(examples))
@@ -211,7 +211,7 @@ def _input(settings: ClusterSettings, x: PairFeatures, y: NDArray[Any]) -> Any:
 
 def cluster(settings: ClusterSettings, x: PairFeatures, w: Vector, k: int | None = None) -> Labels:
     """The clusters of a new set, numbered by first appearance. k is for k-means; without it, it is chosen."""
-    problem = problem_of(settings, x.dimension)
+    problem = _problem_of(settings, x.dimension)
     if settings.structure == "kmeans":
         K = similarity(x, w)
         if k is None:

@@ -12,16 +12,16 @@ from netclust.kernels.jit import inlined, kernel
 
 
 @inlined
-def candidate(starts: Any, j: Any, row: Any) -> Any:
+def _candidate(starts: Any, j: Any, row: Any) -> Any:
     """The earlier item of one of j's rows."""
     return j - (starts[j + 1] - row)
 
 
 @inlined
-def has_own(starts: Any, labels: Any, j: Any) -> Any:
+def _has_own(starts: Any, labels: Any, j: Any) -> Any:
     """Whether one of j's candidates is in its cluster."""
     row = starts[j]
-    while row < starts[j + 1] and labels[candidate(starts, j, row)] != labels[j]:
+    while row < starts[j + 1] and labels[_candidate(starts, j, row)] != labels[j]:
         row += 1
     return row < starts[j + 1]
 
@@ -42,7 +42,7 @@ def gold_rows(starts: Any, scores: Any, labels: Any, chosen: Any) -> None:
     for j in range(len(chosen)):
         best, chosen[j] = 0.0, -1
         for row in range(starts[j], starts[j + 1]):
-            if labels[candidate(starts, j, row)] == labels[j] and (chosen[j] < 0 or scores[row] > best):
+            if labels[_candidate(starts, j, row)] == labels[j] and (chosen[j] < 0 or scores[row] > best):
                 best, chosen[j] = scores[row], row
 
 
@@ -53,10 +53,10 @@ def violating_rows(
     """As `best_rows` with C times the price of every arc on top; a root arc costs `root` where a link is right."""
     for j in range(len(chosen)):
         best, chosen[j] = 0.0, -1
-        if has_own(starts, labels, j):
+        if _has_own(starts, labels, j):
             best = C * root
         for row in range(starts[j], starts[j + 1]):
-            price = within if labels[candidate(starts, j, row)] == labels[j] else across
+            price = within if labels[_candidate(starts, j, row)] == labels[j] else across
             score = scores[row] + C * price
             if score > best:
                 best, chosen[j] = score, row
@@ -67,11 +67,11 @@ def price_rows(starts: Any, chosen: Any, labels: Any, within: Any, across: Any, 
     """prices[j] = the price of j's arc; returns for how many items a link is right."""
     links = 0
     for j in range(len(chosen)):
-        linked, row = has_own(starts, labels, j), chosen[j]
+        linked, row = _has_own(starts, labels, j), chosen[j]
         links += linked
         if row < 0:
             prices[j] = root if linked else 0.0
-        elif labels[candidate(starts, j, row)] == labels[j]:
+        elif labels[_candidate(starts, j, row)] == labels[j]:
             prices[j] = within
         else:
             prices[j] = across
@@ -87,6 +87,6 @@ def follow_rows(starts: Any, chosen: Any, parents: Any, labels: Any) -> Any:
             parents[j], labels[j] = 0, count
             count += 1
         else:
-            i = candidate(starts, j, chosen[j])
+            i = _candidate(starts, j, chosen[j])
             parents[j], labels[j] = i + 1, labels[i]
     return count

@@ -73,7 +73,7 @@ class FeatureTemplates(NamedTuple):
 
 
 @inlined
-def mix(a: Any, b: Any) -> Any:
+def _mix(a: Any, b: Any) -> Any:
     """One hash of two: the finaliser of splitmix64 over their sum, b turned so that the order matters."""
     x = a + (b ^ np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xD1342543DE82EF95)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -82,7 +82,7 @@ def mix(a: Any, b: Any) -> Any:
 
 
 @inlined
-def bucket(n: Any) -> Any:
+def _bucket(n: Any) -> Any:
     """1, 2, 3, 4, then 5 to 8, 9 to 16, ...: which of them n is in; 0 for 0."""
     if n <= 4:
         return n
@@ -95,7 +95,7 @@ def bucket(n: Any) -> Any:
 
 
 @inlined
-def agreement(a: Any, b: Any) -> Any:
+def _agreement(a: Any, b: Any) -> Any:
     """0 if both are unknown, 1 if they agree, 2 if they do not, 3 if one is unknown."""
     if a == 0 and b == 0:
         return 0
@@ -105,7 +105,7 @@ def agreement(a: Any, b: Any) -> Any:
 
 
 @inlined
-def shared_words(m: Any, i: Any, j: Any) -> Any:
+def _shared_words(m: Any, i: Any, j: Any) -> Any:
     """How many of the meaningful words two mentions share."""
     a, b = m.words_at[i], m.words_at[j]
     shared = 0
@@ -122,11 +122,11 @@ def shared_words(m: Any, i: Any, j: Any) -> Any:
 
 
 @inlined
-def fits(m: Any, i: Any, j: Any) -> Any:
+def _fits(m: Any, i: Any, j: Any) -> Any:
     """Whether nothing that is known speaks against one entity; I, you and the rest are told apart."""
-    if agreement(m.gender[i], m.gender[j]) == 2 or agreement(m.number[i], m.number[j]) == 2:
+    if _agreement(m.gender[i], m.gender[j]) == 2 or _agreement(m.number[i], m.number[j]) == 2:
         return False
-    if agreement(m.animacy[i], m.animacy[j]) == 2:
+    if _agreement(m.animacy[i], m.animacy[j]) == 2:
         return False
     if m.kind[i] == KIND_PRONOUN and m.kind[j] == KIND_PRONOUN and m.person[i] != m.person[j]:
         return m.quoted[i] != m.quoted[j]
@@ -134,7 +134,7 @@ def fits(m: Any, i: Any, j: Any) -> Any:
 
 
 @inlined
-def relate(m: Any, i: Any, j: Any, between: Any, nearest: Any, value: Any) -> None:
+def _relate(m: Any, i: Any, j: Any, between: Any, nearest: Any, value: Any) -> None:
     """value[t] = what relation t says of the pair; 0 says nothing."""
     both_named = m.kind[i] != KIND_PRONOUN and m.kind[j] != KIND_PRONOUN
     value[CONSTANT] = 1
@@ -145,7 +145,7 @@ def relate(m: Any, i: Any, j: Any, between: Any, nearest: Any, value: Any) -> No
     value[ALIAS] = 0
     if both_named:
         left, right = m.words_at[i + 1] - m.words_at[i], m.words_at[j + 1] - m.words_at[j]
-        shared = shared_words(m, i, j)
+        shared = _shared_words(m, i, j)
         if shared > 0:
             if shared == left and shared == right:
                 value[WORDS] = 1
@@ -159,12 +159,12 @@ def relate(m: Any, i: Any, j: Any, between: Any, nearest: Any, value: Any) -> No
                 value[ALIAS] = 1 + min(shared, 3)
         if m.head[i] == m.head[j]:
             value[MODIFIERS] = 1 if shared == right else 2  # the later one says nothing new, or does
-    value[GENDER] = agreement(m.gender[i], m.gender[j])
-    value[NUMBER] = agreement(m.number[i], m.number[j])
-    value[ANIMACY] = agreement(m.animacy[i], m.animacy[j])
+    value[GENDER] = _agreement(m.gender[i], m.gender[j])
+    value[NUMBER] = _agreement(m.number[i], m.number[j])
+    value[ANIMACY] = _agreement(m.animacy[i], m.animacy[j])
     value[PERSON] = 1 + m.person[i] * 4 + m.person[j]
-    value[SENTENCES] = 1 + bucket(m.sentence[j] - m.sentence[i])
-    value[MENTIONS] = bucket(j - i)
+    value[SENTENCES] = 1 + _bucket(m.sentence[j] - m.sentence[i])
+    value[MENTIONS] = _bucket(j - i)
     value[NESTED] = 0
     if m.start[i] <= m.start[j] and m.end[i] >= m.end[j]:
         value[NESTED] = 1
@@ -175,7 +175,7 @@ def relate(m: Any, i: Any, j: Any, between: Any, nearest: Any, value: Any) -> No
     if m.speaker[i] != 0 and m.speaker[j] != 0:
         value[SPEAKER] = 1 if m.speaker[i] == m.speaker[j] else 2
     value[QUOTES] = 1 + m.quoted[i] * 2 + m.quoted[j]
-    value[COMPATIBLE] = 1 + bucket(between) if between >= 0 else 1
+    value[COMPATIBLE] = 1 + _bucket(between) if between >= 0 else 1
     value[NEAREST] = nearest
 
 
@@ -200,7 +200,7 @@ def pair_slots(m: Mentions, templates: FeatureTemplates, distance: Any, at: Any,
         heads = 0
         for i in range(j - 1, first - 1, -1):
             between[i - first] = -1
-            if fits(m, i, j):
+            if _fits(m, i, j):
                 between[i - first] = seen
                 seen += 1
             nearest[i - first] = 0
@@ -209,29 +209,29 @@ def pair_slots(m: Mentions, templates: FeatureTemplates, distance: Any, at: Any,
                 nearest[i - first] = 1 if heads == 1 else 2
         right_form = m.form[j]
         for i in range(first, j):
-            both_forms = mix(m.form[i], right_form)
-            relate(m, i, j, between[i - first], nearest[i - first], value)
+            both_forms = _mix(m.form[i], right_form)
+            _relate(m, i, j, between[i - first], nearest[i - first], value)
             for t in range(RELATION_COUNT):
                 if value[t] == 0 or templates.relation[t] == 0:
                     continue
-                feature = mix(np.uint64(t + 1), np.uint64(value[t]))
-                slots[filled] = mix(feature, np.uint64(ALONE)) >> shift
-                slots[filled + 1] = mix(mix(feature, np.uint64(WITH_RIGHT)), right_form) >> shift
-                slots[filled + 2] = mix(mix(feature, np.uint64(WITH_BOTH)), both_forms) >> shift
+                feature = _mix(np.uint64(t + 1), np.uint64(value[t]))
+                slots[filled] = _mix(feature, np.uint64(ALONE)) >> shift
+                slots[filled + 1] = _mix(_mix(feature, np.uint64(WITH_RIGHT)), right_form) >> shift
+                slots[filled + 2] = _mix(_mix(feature, np.uint64(WITH_BOTH)), both_forms) >> shift
                 filled += 3
             for a in templates.unary:
                 for side in range(2):
                     own = m.attribute[i if side == 0 else j, a]
                     if own == 0:
                         continue
-                    feature = mix(np.uint64((UNARY_LEFT if side == 0 else UNARY_RIGHT) + a), own)
-                    slots[filled] = mix(feature, np.uint64(ALONE)) >> shift
-                    slots[filled + 1] = mix(mix(feature, np.uint64(WITH_BOTH)), both_forms) >> shift
+                    feature = _mix(np.uint64((UNARY_LEFT if side == 0 else UNARY_RIGHT) + a), own)
+                    slots[filled] = _mix(feature, np.uint64(ALONE)) >> shift
+                    slots[filled + 1] = _mix(_mix(feature, np.uint64(WITH_BOTH)), both_forms) >> shift
                     filled += 2
             for t in range(len(templates.lexical)):
                 left, right = m.attribute[i, templates.lexical[t, 1]], m.attribute[j, templates.lexical[t, 2]]
                 if left != 0 and right != 0:
-                    slots[filled] = mix(mix(np.uint64(LEXICAL + templates.lexical[t, 0]), left), right) >> shift
+                    slots[filled] = _mix(_mix(np.uint64(LEXICAL + templates.lexical[t, 0]), left), right) >> shift
                     filled += 1
             row += 1
             at[row] = filled

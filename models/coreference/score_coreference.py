@@ -37,14 +37,14 @@ def run(key: str, response: str, metrics: Sequence[str], singletons: bool, missi
     truths, answers = read_documents(key, notes=notes), read_documents(response, notes=notes)
     for passed_over in notes:
         note(passed_over)
-    pairs = match_documents(truths, answers, key, response, missing_ok=missing_ok)
+    pairs = _match_documents(truths, answers, key, response, missing_ok=missing_ok)
     if not any(truth.entities() for truth in truths):
         raise InputError(f"{key}: the key has no entities: there is nothing to score against")
     other = [truth for truth, answer in pairs if answer is not None and answer.words != truth.words]
     if other:
         note(f"{response}: {_called(other[0])} has other words than in the key; mentions are compared by their places")
     counts = [
-        document_counts(entities(truth, singletons), entities(answer, singletons) if answer else [], metrics)
+        document_counts(_entities(truth, singletons), _entities(answer, singletons) if answer else [], metrics)
         for truth, answer in pairs
     ]
     missing = sum(answer is None for _, answer in pairs)
@@ -70,7 +70,7 @@ def run(key: str, response: str, metrics: Sequence[str], singletons: bool, missi
     write_json(json, result(["score", "coreference"], body, seed=None, data=data))
 
 
-def match_documents(
+def _match_documents(
     truths: Sequence[Document], answers: Sequence[Document], key: str, response: str, *, missing_ok: bool
 ) -> list[tuple[Document, Document | None]]:
     """Every document of the key with that of its name and part in the response."""
@@ -95,7 +95,7 @@ def match_documents(
     return pairs
 
 
-def entities(document: Document, singletons: bool) -> list[frozenset[Span]]:
+def _entities(document: Document, singletons: bool) -> list[frozenset[Span]]:
     """The entities of a document, with those of one mention or without."""
     return [cluster for cluster in document.clusters() if singletons or len(cluster) > 1]
 

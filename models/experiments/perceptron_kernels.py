@@ -23,7 +23,7 @@ class Perceptron(NamedTuple):
 
 
 @inner
-def dot(a: Any, b: Any) -> Any:
+def _dot(a: Any, b: Any) -> Any:
     """a . b, added from first to last."""
     total = 0.0
     for d in range(len(a)):
@@ -32,10 +32,10 @@ def dot(a: Any, b: Any) -> Any:
 
 
 @inner
-def learn_one(p: Any, x: Any, y: Any) -> None:
+def _learn_one(p: Any, x: Any, y: Any) -> None:
     """One step; y is 1 or -1, and a score of 0 is a mistake."""
     p.step[0] += 1
-    if y * dot(p.w, x) <= 0.0:
+    if y * _dot(p.w, x) <= 0.0:
         past = np.float64(p.step[0] - 1)
         for d in range(len(x)):
             delta = y * x[d]
@@ -47,7 +47,7 @@ def learn_one(p: Any, x: Any, y: Any) -> None:
 def learn(p: Any, x: Any, y: Any, order: Any) -> None:
     """One step for every record, in that order."""
     for i in order:
-        learn_one(p, x[i], y[i])
+        _learn_one(p, x[i], y[i])
 
 
 @kernel
@@ -55,7 +55,7 @@ def follow(p: Any, x: Any, y: Any, delay: Any, averaged: Any, score: Any) -> Non
     """Score every record of a stream; before t_j, learn from t_{j - delay}. With `averaged`, by the average weights."""
     for j in range(len(x)):
         if j >= delay:
-            learn_one(p, x[j - delay], y[j - delay])
-        score[j] = dot(p.w, x[j])
+            _learn_one(p, x[j - delay], y[j - delay])
+        score[j] = _dot(p.w, x[j])
         if averaged and p.step[0] > 0:
-            score[j] -= dot(p.u, x[j]) / p.step[0]
+            score[j] -= _dot(p.u, x[j]) / p.step[0]

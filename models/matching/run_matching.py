@@ -16,7 +16,7 @@ from netclust.models.structured_model import StructuredModel
 from netclust.options.output import checksum_of
 
 
-def read(path: str, fields: list[str] | None = None, *, known: bool = False) -> Given:
+def _read(path: str, fields: list[str] | None = None, *, known: bool = False) -> Given:
     """The problems of a file; `known`: they must say which pairs match."""
     problems, _ = read_candidate_pairs(path, fields=fields or None)
     if known and problems[0].match is None:
@@ -28,7 +28,7 @@ def train_matching(
     pairs: str, output: Path, fields: list[str] | None, settings: dict[str, Any], C: str, json: Path | None
 ) -> None:
     """Learn from pairs whose matches are known."""
-    train_task(TASK, lambda: read(pairs, fields, known=True), [pairs], output, settings, C, json)
+    train_task(TASK, lambda: _read(pairs, fields, known=True), [pairs], output, settings, C, json)
 
 
 def predict_matching(pairs: str, model_file: Path, output: Path, json: Path | None) -> None:
@@ -47,10 +47,10 @@ def predict_matching(pairs: str, model_file: Path, output: Path, json: Path | No
                 writer.writerow([one.name, a, b, int(match), f"{score:.6g}"])
         return text.getvalue().encode()
 
-    predict_task(model, lambda: read(pairs), [pairs, str(model_file)], output, render, json)
+    predict_task(model, lambda: _read(pairs), [pairs, str(model_file)], output, render, json)
 
 
 def evaluate_matching(model_file: Path, test: str, json: Path | None) -> None:
     """Match pairs whose matches are known, and measure."""
     model = StructuredModel.load(model_file, "matching")
-    evaluate_task(model, lambda: read(test, known=True), [test, str(model_file)], json)
+    evaluate_task(model, lambda: _read(test, known=True), [test, str(model_file)], json)

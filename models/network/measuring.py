@@ -69,7 +69,7 @@ def measure_fold(
             results.append(str(error))
             continue
         mean = {name: float(np.mean([n[name] for n in numbers])) for name in numbers[0]}
-        results.append(FoldResult(mean, attribute_weights(models[0])))
+        results.append(FoldResult(mean, _attribute_weights(models[0])))
     return results
 
 
@@ -118,7 +118,7 @@ def _numbers(evaluation: Evaluation, fold: StreamFold, use: Use) -> Numbers:
     return {name: float(value or 0.0) for name, value in numbers.items()}
 
 
-def attribute_weights(model: Model) -> dict[str, float]:
+def _attribute_weights(model: Model) -> dict[str, float]:
     """How much each attribute moves a score: its weight times how much it varies in the reference set."""
     scorer, reference = model.scorer, model.reference
     spread = np.minimum(np.std(reference.num, axis=0), scorer.far) * np.abs(scorer.slope)

@@ -105,7 +105,7 @@ def train(
                 [[e.epoch, e.updates, int(e.loss), e.root_links, e.no_correct_arc] for e in epochs],
             )
         if learned := model.provenance.params.get("learned_loss"):
-            print_prices(learned)
+            _print_prices(learned)
         if model.calibration is not None:
             c = model.calibration
             known = "" if assume_normal else f", {percent(c.alarms)} with those that link to a known attack"
@@ -128,7 +128,7 @@ def train(
     write_json(json, result(["train", "network"], body, seed=seed, data={Path(file).name: reader.sha256}))
 
 
-def print_prices(learned: dict[str, Any]) -> None:
+def _print_prices(learned: dict[str, Any]) -> None:
     """What wrong links cost under a learned loss, and how well that tells the measure."""
     rows = [[kind.replace("_", " "), f"{price:.2f}"] for kind, price in learned["prices"].items()]
     table("Prices of wrong links, learned from the measure", ["link", "price"], rows)
@@ -185,9 +185,9 @@ def evaluate(
     if str(json) != "-":
         window_used = evaluation.linker.config.referent_window
         referents = f"{len(model.reference):,} references, referent window {window_used:,}"
-        print_evaluation(evaluation, metrics, f"{protocol} protocol, feedback {feedback}, {referents}")
+        _print_evaluation(evaluation, metrics, f"{protocol} protocol, feedback {feedback}, {referents}")
         if alerts:
-            print_alerts(evaluation, alerts)
+            _print_alerts(evaluation, alerts)
     found = alerts_of(evaluation.linker.clusters())[:alerts]
     body = metrics | {"alerts": [msgspec.to_builtins(alert) for alert in found]}
     body |= stream_facts(model, protocol, feedback, delay, window, partial, mature, reader)
@@ -195,7 +195,7 @@ def evaluate(
     write_json(json, result(["evaluate", "network"], body, seed=model.provenance.seed, data=data))
 
 
-def print_evaluation(evaluation: Evaluation, metrics: dict[str, Any], how: str) -> None:
+def _print_evaluation(evaluation: Evaluation, metrics: dict[str, Any], how: str) -> None:
     """Metrics, confusion by class of traffic, and the rate."""
     shown = ["accuracy", "precision", "detection_rate", "false_positive_rate", "f1", "unseen_detection_rate"]
     rows = [[name.replace("_", " "), percent(metrics[name])] for name in shown]
@@ -225,7 +225,7 @@ def _decimal(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-def print_alerts(evaluation: Evaluation, most: int) -> None:
+def _print_alerts(evaluation: Evaluation, most: int) -> None:
     """The largest alerts, with what they really were, since the truth is known here."""
     found = alerts_of(evaluation.linker.clusters())
     rows = []

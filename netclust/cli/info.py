@@ -47,7 +47,7 @@ def run(path: Path, json: Path | None, top: int) -> None:
     model = Model.load(path)
     encoding, origin = model.encoding, model.provenance
     classes = np.bincount(model.reference.label, minlength=len(encoding.labels))
-    strongest = strongest_weights(model)[:top]
+    strongest = _strongest_weights(model)[:top]
     body: dict[str, Any] = {
         "schema": encoding.schema.name,
         "numeric": list(encoding.kept),
@@ -100,7 +100,7 @@ def _parameters(params: dict[str, Any]) -> str:
     return ", ".join(f"{name} {params[name]}" for name in named if name in params) or "?"
 
 
-def strongest_weights(model: Model) -> list[tuple[str, float]]:
+def _strongest_weights(model: Model) -> list[tuple[str, float]]:
     """Weights by name, the largest first; of a value: both have it, one has it, neither has it."""
     w = model.w
     named = [(name, float(w[f])) for f, name in enumerate(model.encoding.kept)]

@@ -43,7 +43,7 @@ class _Line:
             self.stream.write(text)
             self.stream.flush()
         except (OSError, ValueError):  # the terminal has gone: nobody reads it
-            stop()
+            _stop()
 
 
 _line: _Line | None = None
@@ -56,7 +56,7 @@ def on_terminal() -> None:
         _line = _Line(sys.stderr)
 
 
-def stop() -> None:
+def _stop() -> None:
     """Announce nothing from now on."""
     global _line
     _line = None

@@ -82,7 +82,7 @@ def _found() -> Path | None:
     return next((folder for level in levels_here() if (folder := folder_of(level)).is_dir()), None)
 
 
-def build(*, all_levels: bool = False) -> int:
+def _build_levels(*, all_levels: bool = False) -> int:
     """Compile the kernels of the commands, each level in a process of its own; return the exit code."""
     levels = levels_here()
     return max((_build(level) for level in (levels if all_levels else levels[:1])), default=0)
@@ -98,4 +98,4 @@ def _build(level: CpuLevel) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(build(all_levels="--all" in sys.argv[1:]))
+    sys.exit(_build_levels(all_levels="--all" in sys.argv[1:]))

@@ -221,7 +221,7 @@ def check_rule(rule: Any) -> None:
             raise InputError(f"{name} is {getattr(rule, name)}: it must be at least 1")
 
 
-def settings_of(rule: Any, problem: Any, examples: int) -> dict[str, Any]:
+def _settings_of(rule: Any, problem: Any, examples: int) -> dict[str, Any]:
     """What a checkpoint must agree in; where training ends does not change the way to it."""
     settings = asdict(rule)
     for part in (settings, settings.get("convex", {})):
@@ -418,4 +418,4 @@ def checkpoint_file(rule: Any, problem: Any, examples: int, path: Path | None, e
         return None
     if every < 1:
         raise InputError(f"checkpoint_every is {every}: it must be at least 1")
-    return Checkpoint(Path(path), every, settings_of(rule, problem, examples))
+    return Checkpoint(Path(path), every, _settings_of(rule, problem, examples))

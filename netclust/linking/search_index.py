@@ -35,7 +35,7 @@ MOST_BY_NUMBERS, MOST_BY_CODES, MOST_BY_UNARY = 30_000, 24_000, 10_000
 
 def new_scratch(model: Model) -> kernels.SearchScratch:
     """Return scratch space for a search by bounds."""
-    steps = new_steps(model.scorer, model.reference.num)
+    steps = _new_steps(model.scorer, model.reference.num)
     coded = len(model.encoding.widths)
     query = BoundedRecord(
         step=np.zeros(len(steps.attribute), np.uint8),
@@ -50,7 +50,7 @@ def new_scratch(model: Model) -> kernels.SearchScratch:
     return kernels.SearchScratch(steps, query, np.zeros(coded, np.float32))
 
 
-def new_steps(scorer: Scorer, sample: NDArray[np.float32]) -> Steps:
+def _new_steps(scorer: Scorer, sample: NDArray[np.float32]) -> Steps:
     """Cut attributes so that a step is worth the same in each, by records that are like those to come.
 
     Any steps give the right answer; good ones are small where referents differ.

@@ -74,7 +74,7 @@ class PartitionState:
         if live.stop == capacity:
             old, lent = self.window, len(self.lent_to) > 0
             if lent:  # the old buffer stays as it is for them
-                self.window, self.lent_to = new_window(capacity, len(old.num), len(old.code)), WeakSet()
+                self.window, self.lent_to = _new_window(capacity, len(old.num), len(old.code)), WeakSet()
             for name, array in self.window._asdict().items():
                 members = getattr(old, name)[..., live]
                 array[..., : live.stop - live.start] = members if lent else members.copy()
@@ -84,7 +84,7 @@ class PartitionState:
         return capacity - int(self.cursor[kernels.END])
 
 
-def new_window(capacity: int, features: int, coded: int) -> kernels.Window:
+def _new_window(capacity: int, features: int, coded: int) -> kernels.Window:
     """An empty referent window."""
     return kernels.Window(
         num=np.zeros((features, capacity + LANES), np.float32),
@@ -105,10 +105,10 @@ def new_window(capacity: int, features: int, coded: int) -> kernels.Window:
     )
 
 
-def new_kept(representatives: int, capacity: int, slots: int, features: int, coded: int) -> Kept:
+def _new_kept(representatives: int, capacity: int, slots: int, features: int, coded: int) -> Kept:
     """An empty store of representatives beside a window's buffer; of 0, nothing."""
     return Kept(
-        member=new_window(representatives, features, coded),
+        member=_new_window(representatives, features, coded),
         priority=np.zeros(representatives, np.float32),
         size=np.zeros(1, np.int64),
         held=np.zeros(slots if representatives else 0, np.int64),
@@ -116,7 +116,7 @@ def new_kept(representatives: int, capacity: int, slots: int, features: int, cod
     )
 
 
-def new_clusters(classes: int, slots: int) -> kernels.Clusters:
+def _new_clusters(classes: int, slots: int) -> kernels.Clusters:
     """Summaries: one slot a reference class, and `slots` for clusters that hang on the root."""
     n = classes + slots
     # np.full, also for zeros: memory that is taken at the start does not grow later, when it is first touched.
@@ -152,8 +152,8 @@ def new_partition(model: Model, kept: int, max_clusters: int, representatives: i
     capacity = kept + max(kept, SPARE) if kept else 0
     cursor = np.zeros(kernels.CURSORS, np.int64)
     cursor[kernels.HAND] = classes
-    store = new_kept(representatives if kept else 0, capacity, classes + max_clusters, features, coded)
-    return PartitionState(new_window(capacity, features, coded), new_clusters(classes, max_clusters), cursor, store)
+    store = _new_kept(representatives if kept else 0, capacity, classes + max_clusters, features, coded)
+    return PartitionState(_new_window(capacity, features, coded), _new_clusters(classes, max_clusters), cursor, store)
 
 
 def new_references(model: Model) -> kernels.References:

@@ -98,7 +98,7 @@ def sdp_certificate(S: Matrix, prices: Matrix, diagonal: Vector) -> tuple[Vector
     return raised, float(raised.sum() / 2)
 
 
-def feasible(X: Matrix) -> Matrix:
+def _feasible(X: Matrix) -> Matrix:
     """The nearest mixture with the identity that is semidefinite, of a matrix X >= 0 with unit diagonal."""
     short = max(-float(np.linalg.eigvalsh(X)[0]), 0.0)
     return np.asarray((X + short * np.eye(len(X))) / (1 + short))
@@ -119,7 +119,7 @@ def _interior_point(S: Matrix, tolerance: float) -> tuple[Matrix, Matrix, Vector
     X = square(np.clip(solution.x, 0.0, 1.0), items) + np.eye(items)
     z = np.asarray(solution.z)
     diagonal = 2 * z[pairs:][np.arange(items) * (np.arange(items) + 3) // 2]
-    return feasible(X), square(np.maximum(z[:pairs], 0.0), items), diagonal, int(solution.iterations)
+    return _feasible(X), square(np.maximum(z[:pairs], 0.0), items), diagonal, int(solution.iterations)
 
 
 def semidefinite_rows(items: int) -> tuple[Any, Vector]:
@@ -170,7 +170,7 @@ def _multipliers(S: Matrix, tolerance: float) -> tuple[Matrix, Matrix, Vector, i
         prices = np.maximum(-rho * U, 0.0)
         np.fill_diagonal(prices, 0.0)
         diagonal, bound = sdp_certificate(S, prices, rho * np.diag(U))
-        point = feasible(Z)
+        point = _feasible(Z)
         gap = bound - float((S * point).sum() / 2)
         if gap < best[0]:
             best = gap, point, prices, diagonal

@@ -175,11 +175,11 @@ def pack_label(message: LabelMessage) -> bytes:
         body = msgspec.json.encode(message)
     except UnicodeEncodeError:
         raise InputError(f"label {message.id[:40]!a}: is not text") from None
-    unpack_label(body, "label")
+    _unpack_label(body, "label")
     return body
 
 
-def unpack_label(body: bytes, where: str) -> LabelMessage:
+def _unpack_label(body: bytes, where: str) -> LabelMessage:
     """A label out of a message; InputError names `where`."""
     if len(body) > 1 << 16:
         raise InputError(f"{where}: a label of {len(body)} bytes: refused")
@@ -196,7 +196,7 @@ def unpack_label(body: bytes, where: str) -> LabelMessage:
 
 def unpack_message(body: bytes, schema: Schema, where: str) -> RecordMessage | LabelMessage:
     """Whatever a message holds. Records never begin with a brace: their first byte is a multiple of 8."""
-    return unpack_label(body, where) if body[:1] == b"{" else unpack_records(body, schema, where)
+    return _unpack_label(body, where) if body[:1] == b"{" else unpack_records(body, schema, where)
 
 
 def merged(tables: Sequence[Table]) -> Table:

@@ -47,7 +47,7 @@ def run(
         raise InputError(f"{test}: has {linker.tick} records, the first is 0: there is no record {missing[0]}")
     if str(json) != "-":
         for number in dict.fromkeys(records):
-            echo(sanitize_lines(found[number].text(top)))
+            echo(_sanitize_lines(found[number].text(top)))
     body: dict[str, Any] = {"explanations": [msgspec.to_builtins(found[number]) for number in dict.fromkeys(records)]}
     body |= stream_facts(model, protocol, feedback, delay, window, partial, mature, reader)
     write_json(json, result(["explain"], body, seed=model.provenance.seed, data=data_of(model, test, reader)))
@@ -71,10 +71,10 @@ def _explanations(linker: Linker, reader: TableReader, wanted: set[int], where: 
     return found
 
 
-def sanitize_lines(text: str) -> str:
+def _sanitize_lines(text: str) -> str:
     """Return text of several lines whose words come from outside, made safe to show.
 
-    >>> sanitize_lines("one\\n  two\\x1b")
+    >>> _sanitize_lines("one\\n  two\\x1b")
     'one\\n  two\\\\x1b'
     """
     return "\n".join(sanitize(line) for line in text.split("\n"))

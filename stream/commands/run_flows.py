@@ -279,7 +279,7 @@ class _Summary:
         size = ended["orig"]["ip_bytes"] + ended["resp"]["ip_bytes"]
         kind = flow["proto"].astype(np.int64) * len(FLAG_NAMES) + states
         for k in np.unique(kind).tolist():
-            name = (protocol_name(k // len(FLAG_NAMES)), FLAG_NAMES[k % len(FLAG_NAMES)])
+            name = (_protocol_name(k // len(FLAG_NAMES)), FLAG_NAMES[k % len(FLAG_NAMES)])
             self.kinds[name] += int((kind == k).sum())
             self.bytes[name] += int(size[kind == k].sum())
 
@@ -302,6 +302,6 @@ class _Summary:
             echo(f"wrote {output}")
 
 
-def protocol_name(number: int) -> str:
+def _protocol_name(number: int) -> str:
     """A protocol as records call it, its number where they have no name for it."""
     return PROTOCOL_NUMBERS.get(number, str(number))

@@ -80,7 +80,7 @@ def configured(
         schema_=schema,
         pace=pace,
     )
-    state = state or temporary_state()  # made once it is known that there is something to watch
+    state = state or _temporary_state()  # made once it is known that there is something to watch
     raw: dict[str, Any] = {
         "source": [msgspec.to_builtins(source)],
         "sink": [{"kind": "terminal"}, *([{"kind": "jsonl", "path": json}] if json else [])],
@@ -148,14 +148,14 @@ def run(config: Config, seconds: float | None, keep: bool, console: bool = False
             timer.cancel()
         if not keep:
             shutil.rmtree(config.daemon.state_dir, ignore_errors=True)
-    sum_up(daemon)
+    _sum_up(daemon)
     if console and not keep:
         note("answers are gone with it: --state-dir DIR keeps them, and what was learned")
-    refuse_garbage(daemon)
+    _refuse_garbage(daemon)
     return code
 
 
-def refuse_garbage(daemon: Daemon) -> None:
+def _refuse_garbage(daemon: Daemon) -> None:
     """A file in which there is no record at all is not what it was taken for."""
     (queue,) = daemon.inbox.queues
     source = queue.source
@@ -172,7 +172,7 @@ def refuse_garbage(daemon: Daemon) -> None:
     )
 
 
-def sum_up(daemon: Daemon) -> None:
+def _sum_up(daemon: Daemon) -> None:
     """What was seen, in two lines."""
     detector = daemon.detector
     counters = detector.book.counters
@@ -201,6 +201,6 @@ _REPORTED_COUNTERS = (
 )
 
 
-def temporary_state() -> str:
+def _temporary_state() -> str:
     """A state folder for one watch."""
     return tempfile.mkdtemp(prefix="netclust-watch-")

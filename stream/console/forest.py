@@ -279,7 +279,7 @@ class LinkForest:
             values |= details.shown.values()
         return Node(
             tick=int(nodes.tick[i]), record=details.record, time=int(nodes.time[i]),
-            verdict=VERDICTS[nodes.verdict[i]], label=self.labels[nodes.label[i]], score=finite(nodes.score[i]),
+            verdict=VERDICTS[nodes.verdict[i]], label=self.labels[nodes.label[i]], score=_finite(nodes.score[i]),
             cluster=int(nodes.cluster[i]), via=details.via, link=int(nodes.link[i]), hops=int(nodes.hops[i]),
             values=values,
         )  # fmt: skip
@@ -321,7 +321,7 @@ class LinkForest:
         return Step(
             kind="record", record=f"{seen.source[at]}:{seen.seq[at]}", tick=int(self._lineage.tick[at]),
             time=int(seen.time[at]), label=self.labels[seen.label[at]], verdict=VERDICTS[seen.verdict[at]],
-            score=finite(seen.score[at]), cluster=int(seen.cluster[at]), hops=hops,
+            score=_finite(seen.score[at]), cluster=int(seen.cluster[at]), hops=hops,
         )  # fmt: skip
 
     def _end(self, at: int, label: str) -> list[Step]:
@@ -334,7 +334,7 @@ class LinkForest:
         return [Step(kind="reference", record=f"reference {reference_index(end)}", label=label, hops=0)]
 
 
-def finite(score: Any) -> float | None:
+def _finite(score: Any) -> float | None:
     """A score as JSON can hold it: without any normal referent it is infinite."""
     return float(score) if np.isfinite(score) else None
 

@@ -4,7 +4,7 @@ An answer labels the clusters of an alert; it settles every other alert that is 
 answered comes in the order of how much one answer settles: alerts, then severity, then records.
 
 >>> one, two, both = (_Row(id=i, clusters=c, records=1) for i, c in (("a-1", [7]), ("a-2", [8]), ("a-3", [7, 8])))
->>> [(row.id, settled.alerts) for row, settled in ranked([one, two, both], classes=5)]
+>>> [(row.id, settled.alerts) for row, settled in _ranked([one, two, both], classes=5)]
 [('a-3', 3), ('a-1', 1), ('a-2', 1)]
 """
 
@@ -119,7 +119,7 @@ class Triage:
             sql = "SELECT body FROM alerts ORDER BY stored DESC, id DESC LIMIT ?"
             rows = [_row(body) for (body,) in db.execute(sql, (MOST,))]
         self._decided(rows)
-        return [(row.brief(), settled) for row, settled in ranked([r for r in rows if _waits(r)], classes)]
+        return [(row.brief(), settled) for row, settled in _ranked([r for r in rows if _waits(r)], classes)]
 
     def resolves(self, ident: str, classes: int) -> Resolution:
         """Return what an answer to this alert would resolve; nothing if it is answered."""
@@ -176,7 +176,7 @@ def _muted(row: _Row, rules: SuppressionSet, now: int) -> str:
     return rule.id if rule is not None else ""
 
 
-def ranked(rows: Sequence[_Row], classes: int) -> list[tuple[_Row, Resolution]]:
+def _ranked(rows: Sequence[_Row], classes: int) -> list[tuple[_Row, Resolution]]:
     """Alerts with what an answer to each settles, most first."""
     about = {row.id: frozenset(row.clusters) for row in rows}
     sharing: dict[int, list[_Row]] = defaultdict(list)

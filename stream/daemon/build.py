@@ -51,7 +51,7 @@ def load_model(config: Config) -> Model:
     return Model.load(name)
 
 
-def schema_of(source: SourceConfig, model: Model) -> Schema:
+def _schema_of(source: SourceConfig, model: Model) -> Schema:
     """The schema in which a source gives its records: the model's."""
     schema = model.encoding.schema
     if source.schema_ and source.schema_ != schema.name and not source.schema_.endswith(".toml"):
@@ -71,7 +71,7 @@ def schema_of(source: SourceConfig, model: Model) -> Schema:
 
 def build_source(config: SourceConfig, model: Model) -> Source:
     """A source, not yet opened."""
-    schema = schema_of(config, model)
+    schema = _schema_of(config, model)
     source: Source
     if config.kind in _PACKETS:
         from netclust.stream.sources.captures import open_packet_source

@@ -33,7 +33,7 @@ def log_compilation(log: Log) -> None:
         log.info("compiles its kernels: the first start takes a minute or so longer", kept=kept)
 
 
-def import_later_ones() -> None:
+def _import_later_ones() -> None:
     """Import what is otherwise imported at its first use: its files may be out of reach once rights are given up."""
     import prometheus_client  # noqa: F401
     import safetensors.numpy  # noqa: F401
@@ -44,7 +44,7 @@ def import_later_ones() -> None:
 
 def load_kernels(config: Config, model: Model, *, warming: bool) -> None:
     """Everything that sources and the linker of this configuration run, and what is imported later on."""
-    import_later_ones()
+    _import_later_ones()
     schema = model.encoding.schema
     Linker(model, config.window.linker()).process_with_evidence(model.reference[:1])
     kinds = {source.kind for source in config.sources}

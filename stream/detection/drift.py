@@ -172,7 +172,7 @@ class _Watched:
     def _notice(self, time: int) -> Notice:
         """Tell of the change, and begin anew: what is usual now is taken from the blocks to come."""
         blocks = np.array(self.kept.blocks)
-        change = change_point(blocks)
+        change = _change_point(blocks)
         before, after = float(blocks[:change].mean()), float(blocks[change:].mean())
         how = {"link_score": ("better", "worse"), "root_rate": ("more", "fewer")}[self.what][after < before]
         message = _MESSAGES[self.what].format(how=how, a=f"{before:.4g}", b=f"{after:.4g}")
@@ -211,12 +211,12 @@ class _Watched:
         self._rebuild()
 
 
-def change_point(values: NDArray[np.float64]) -> int:
+def _change_point(values: NDArray[np.float64]) -> int:
     """Where the second part begins if a series is cut in two whose means differ most clearly.
 
     ADWIN says that there was a change; what it drops then is only the oldest part of what was before.
 
-    >>> change_point(np.array([1.0, 1.1, 0.9, 1.0, 5.0, 5.1]))
+    >>> _change_point(np.array([1.0, 1.1, 0.9, 1.0, 5.0, 5.1]))
     4
     """
     n = len(values)

@@ -43,7 +43,7 @@ class RecordWriter(ABC):
     def write(self, table: Table) -> None:
         """Append records."""
         self.records += len(table)
-        self._write(columns_of(table))
+        self._write(_columns_of(table))
 
     @abstractmethod
     def _write(self, columns: dict[str, NDArray[Any]]) -> None:
@@ -70,7 +70,7 @@ class RecordWriter(ABC):
         self.close()
 
 
-def columns_of(table: Table) -> dict[str, NDArray[Any]]:
+def _columns_of(table: Table) -> dict[str, NDArray[Any]]:
     """All that a table holds, by name: time and context first, then the attributes in schema order, then the label."""
     schema = table.schema
     columns: dict[str, NDArray[Any]] = {}

@@ -74,7 +74,7 @@ class PartitionSource(FixedPartitionedSource[tuple[str, Bodies], str | None]):
         """Open a partition behind a position."""
         partition = int(for_part)
         reader = open_reader(self._url, partition)
-        insist(lambda: reader.open(resume_state), self._progress, "bus_errors_in")
+        _insist(lambda: reader.open(resume_state), self._progress, "bus_errors_in")
         return PartitionInput(
             reader, partition, partition_keys(self._partitions)[partition], resume_state, self._most, self._progress
         )
@@ -171,7 +171,7 @@ class PartitionSink(FixedPartitionedSink[tuple[int, bytes], None]):
             shared = self._writers.get(threading.get_ident())
             if shared is None:
                 shared = self._writers[threading.get_ident()] = _Shared(open_writer(self._url, self._partitions))
-                insist(shared.writer.open, self._progress, "bus_errors_out")
+                _insist(shared.writer.open, self._progress, "bus_errors_out")
             shared.users += 1
         return PartitionOutput(shared, int(for_part), self._kind, self._progress)
 
@@ -197,7 +197,7 @@ class PartitionOutput(StatefulSinkPartition[tuple[int, bytes], None]):
         self._shared, self._writer = shared, shared.writer
         self._partition, self._kind, self._progress = partition, kind, progress
         self._last = 0
-        insist(self._fetch_last_numbers, progress, "bus_errors_out")
+        _insist(self._fetch_last_numbers, progress, "bus_errors_out")
 
     def _fetch_last_numbers(self) -> None:
         self._last = self._writer.last(self._partition)
@@ -219,7 +219,7 @@ class PartitionOutput(StatefulSinkPartition[tuple[int, bytes], None]):
             self._last = fresh[-1].number
 
         # Some may have been written by a call that failed: the bus is asked again before the next.
-        insist(send, self._progress, "bus_errors_out", before=self._fetch_last_numbers)
+        _insist(send, self._progress, "bus_errors_out", before=self._fetch_last_numbers)
         self._progress.counters[f"{self._kind}_written"] += len(todo)
 
     def _send_others(self, messages: list[Outgoing]) -> None:
@@ -241,7 +241,7 @@ class PartitionOutput(StatefulSinkPartition[tuple[int, bytes], None]):
         self._shared.close()
 
 
-def insist(
+def _insist(
     call: Callable[[], None], progress: Progress, counter: str, *, before: Callable[[], None] | None = None
 ) -> None:
     """Call, again and again while the bus does not answer, waiting longer each time; then BusError."""

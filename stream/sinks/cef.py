@@ -31,31 +31,31 @@ def to_cef(event: Event, limit: int, observer: str = "") -> str:
     else:
         head = ["notice", event.topic, "1"]
         fields, message = {"externalId": event.key, "rt": _milliseconds(event.time)}, event.message
-    start = "CEF:0|" + "|".join(header(part) for part in ["netclust", "netclust", __version__, *head])
+    start = "CEF:0|" + "|".join(_header(part) for part in ["netclust", "netclust", __version__, *head])
     pairs = [
-        f"{name}={fit(str(v), MAX_VALUE, extension)}"
+        f"{name}={fit(str(v), MAX_VALUE, _extension)}"
         for name, v in ({**fields, "dvchost": observer}).items()
         if v != ""
     ]
     line = f"{start}|{' '.join(pairs)}"
     room = limit - len(line.encode()) - len(" msg=")
-    fitting = fit(message, room, extension)
+    fitting = fit(message, room, _extension)
     return f"{line} msg={fitting}" if fitting else line
 
 
-def header(value: str) -> str:
+def _header(value: str) -> str:
     """A part of the header: of one line, and no bar or backslash as such.
 
-    >>> header("a|b")
+    >>> _header("a|b")
     'a\\\\|b'
     """
     return fit(value, MAX_VALUE, lambda part: sanitize(text(part)).replace("\\", "\\\\").replace("|", "\\|"))
 
 
-def extension(value: str) -> str:
+def _extension(value: str) -> str:
     """A value of the extension: of one line, and no equals sign or backslash as such.
 
-    >>> extension("a=b")
+    >>> _extension("a=b")
     'a\\\\=b'
     """
     return sanitize(text(value)).replace("\\", "\\\\").replace("=", "\\=")
@@ -64,7 +64,7 @@ def extension(value: str) -> str:
 def fit(value: str, room: int, escape: Callable[[str], str]) -> str:
     """As much of a text as has room (in bytes) once it is escaped.
 
-    >>> fit("a=b=c", 4, extension)
+    >>> fit("a=b=c", 4, _extension)
     'a\\\\=b'
     """
     low, high = 0, max(0, min(len(value), room))

@@ -81,23 +81,23 @@ def is_address(value: str) -> bool:
     return "%" not in value
 
 
-def only(counts: Sequence[Count], different: int) -> str:
+def _only(counts: Sequence[Count], different: int) -> str:
     """The value, if there is but one."""
     return counts[0].value if len(counts) == 1 and different <= 1 else ""
 
 
 def endpoints(alert: Alert) -> tuple[str, str]:
     """Source and destination: the entity's side is the entity, the other one is given if there is but one."""
-    source = alert.entity if alert.entity_kind == "source" else only(alert.sources, alert.source_count)
+    source = alert.entity if alert.entity_kind == "source" else _only(alert.sources, alert.source_count)
     destination = (
-        alert.entity if alert.entity_kind == "destination" else only(alert.destinations, alert.destination_count)
+        alert.entity if alert.entity_kind == "destination" else _only(alert.destinations, alert.destination_count)
     )
     return source, destination
 
 
 def only_port(alert: Alert) -> int | None:
     """The destination port, if there is but one."""
-    port = only(alert.ports, alert.port_count)
+    port = _only(alert.ports, alert.port_count)
     return int(port) if port.isascii() and port.isdigit() and len(port) <= 5 and int(port) < 65536 else None
 
 

@@ -34,7 +34,7 @@ class AtLeast:
 
     def write(self, events: Sequence[Event]) -> None:
         """Pass on what is severe enough."""
-        kept = [e for e in events if severity_rank(e) >= self._least]
+        kept = [e for e in events if _severity_rank(e) >= self._least]
         if kept:
             self.sink.write(kept)
 
@@ -51,6 +51,6 @@ class AtLeast:
         self.sink.close()
 
 
-def severity_rank(event: Event) -> int:
+def _severity_rank(event: Event) -> int:
     """0 for low to 3 for critical."""
     return _RANK[event.alert.severity] if isinstance(event, AlertEvent) else 0

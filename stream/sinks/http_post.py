@@ -128,7 +128,7 @@ class HttpPost:
             raise SinkError(f"{message}: redirects are not followed: set url to {said[:200]!r}")
         if status in _LATER or status >= 500:
             if said:
-                raise RetryLaterError(message, retry_after(said, time.time()))
+                raise RetryLaterError(message, _retry_after(said, time.time()))
             raise SinkError(message)
         raise SinkError(message, retry=False)
 
@@ -147,10 +147,10 @@ class HttpPost:
         return token
 
 
-def retry_after(said: str, now: float) -> float:
+def _retry_after(said: str, now: float) -> float:
     """Seconds of a Retry-After header, which is a number or a date; at most MAX_RETRY_AFTER.
 
-    >>> retry_after("7", 0.0), retry_after("Thu, 01 Jan 1970 00:00:30 GMT", 10.0), retry_after("soon", 0.0)
+    >>> _retry_after("7", 0.0), _retry_after("Thu, 01 Jan 1970 00:00:30 GMT", 10.0), _retry_after("soon", 0.0)
     (7.0, 20.0, 0.0)
     """
     said = said.strip()

@@ -61,16 +61,16 @@ def format_message(event: Event, limit: int, *, observer: str = "", style: Forma
     if style == "cef":
         start = f"{head}- ".encode()
         return start + to_cef(event, limit - len(start), observer).encode()
-    pairs = "".join(f' {name}="{quoted(value)}"' for name, value in values.items() if value)
+    pairs = "".join(f' {name}="{_quoted(value)}"' for name, value in values.items() if value)
     start = f"{head}[netclust@32473{pairs}] ".encode()
     shown = fit(text(message), limit - len(start) - len(_BOM), sanitize)
     return start + (b"" if shown.isascii() else _BOM) + shown.encode()
 
 
-def quoted(value: str) -> str:
+def _quoted(value: str) -> str:
     """A value of structured data: of one line, short, and with its quotes, backslashes and brackets escaped.
 
-    >>> quoted('a"]')
+    >>> _quoted('a"]')
     'a\\\\"\\\\]'
     """
     return fit(text(value), MAX_VALUE, lambda part: re.sub(r'(["\\\]])', r"\\\1", sanitize(part)))

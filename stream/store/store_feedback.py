@@ -193,7 +193,7 @@ def add_suppression(db: sqlite3.Connection, rule: Suppression, until: int, who: 
     audit.add(
         db, who.now, "suppression", f"suppress s-{number}", by=who.by, why=who.why, facts={**given, "until": until}
     )
-    return suppression(db, f"s-{number}")
+    return _suppression(db, f"s-{number}")
 
 
 def checked_rule(rule: SuppressionRule, reason: str) -> Suppression:
@@ -206,7 +206,7 @@ def checked_rule(rule: SuppressionRule, reason: str) -> Suppression:
 
 def remove_suppression(db: sqlite3.Connection, ident: str, who: Attribution) -> SuppressionRow:
     """Let alerts be told again."""
-    found = suppression(db, ident)
+    found = _suppression(db, ident)
     if found.removed_at is not None:
         raise InputError(f"{ident} was removed already, by {found.removed_by}")
     db.execute(
@@ -214,10 +214,10 @@ def remove_suppression(db: sqlite3.Connection, ident: str, who: Attribution) -> 
         (who.now, who.by, who.why, found.number),
     )
     audit.add(db, who.now, "suppression", f"remove {ident}", by=who.by, why=who.why, facts={"hidden": found.hidden})
-    return suppression(db, ident)
+    return _suppression(db, ident)
 
 
-def suppression(db: sqlite3.Connection, ident: str) -> SuppressionRow:
+def _suppression(db: sqlite3.Connection, ident: str) -> SuppressionRow:
     """One suppression."""
     number = ident.removeprefix("s-")
     if number.isdecimal() and number.isascii() and len(number) < 19:
@@ -235,16 +235,16 @@ def suppressions(db: sqlite3.Connection, now: int, *, active_only: bool, limit: 
 
 def suppression_result(db: sqlite3.Connection, ident: str, from_tick: int) -> SuppressionRow:
     """From which arrival number on the rule counts, or, if it was removed, no longer counts. It is said once."""
-    number = suppression(db, ident).number
+    number = _suppression(db, ident).number
     db.execute(
         "UPDATE suppressions SET removed_tick = CASE WHEN removed_at IS NULL THEN NULL "
         "ELSE coalesce(removed_tick, ?1) END, "
         "from_tick = CASE WHEN removed_at IS NULL THEN coalesce(from_tick, ?1) ELSE from_tick END WHERE number = ?2",
         (from_tick, number),
     )
-    return suppression(db, ident)
+    return _suppression(db, ident)
 
 
 def add_hidden(db: sqlite3.Connection, ident: str, count: int) -> None:
     """Count what a rule has hidden."""
-    db.execute("UPDATE suppressions SET hidden = hidden + ? WHERE number = ?", (count, suppression(db, ident).number))
+    db.execute("UPDATE suppressions SET hidden = hidden + ? WHERE number = ?", (count, _suppression(db, ident).number))

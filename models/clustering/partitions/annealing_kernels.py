@@ -12,7 +12,7 @@ from netclust.models.clustering.partitions.moves_kernels import sum_by_cluster
 
 
 @inner
-def random_bits(state: Any) -> Any:
+def _random_bits(state: Any) -> Any:
     """The next of the splitmix64 numbers; `state` is an array of one."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
@@ -22,9 +22,9 @@ def random_bits(state: Any) -> Any:
 
 
 @inner
-def random_share(state: Any) -> Any:
+def _random_share(state: Any) -> Any:
     """A number from 0 up to 1, without 1."""
-    return np.float64(random_bits(state) >> np.uint64(11)) / 9007199254740992.0
+    return np.float64(_random_bits(state) >> np.uint64(11)) / 9007199254740992.0
 
 
 @kernel
@@ -55,7 +55,7 @@ def anneal(rows: Any, labels: Any, temperatures: Any, state: Any) -> None:
             for k in range(kinds):
                 chance[k] = math.exp((total[found[k]] - highest) / temperature)
                 whole += chance[k]
-            left = random_share(state) * whole - alone
+            left = _random_share(state) * whole - alone
             a, to = labels[i], -1
             if left >= 0.0:
                 for k in range(kinds):

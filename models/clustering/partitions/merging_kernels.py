@@ -134,7 +134,7 @@ def cost_of(target: Any, within: Any, loss: Any) -> Any:
 
 
 @inner
-def highest_cost(target: Any, within: Any, loss: Any) -> Any:
+def _highest_cost(target: Any, within: Any, loss: Any) -> Any:
     """H of anything whose score and loss are at most these."""
     cost = cost_of(target, within, loss)
     return max(cost, 0.0) if target.rescaling == SLACK else cost
@@ -205,7 +205,7 @@ def merge_violating(S: Any, counts: Any, within: Any, target: Any, merges: Any) 
             if high_sum[i] < np.inf:
                 change = high_change[i] if target.loss == PAIRWISE else 0
                 loss = loss_of(target, wrong + change, cells, clusters - 1)
-                if highest_cost(target, within + high_sum[i], loss) <= best:
+                if _highest_cost(target, within + high_sum[i], loss) <= best:
                     continue
             high_sum[i], high_change[i] = -np.inf, -(np.int64(1) << 60)
             for other in range(at + 1, count):

@@ -164,10 +164,10 @@ def run_table(
         finally:
             pool.shutdown(cancel_futures=True)
     runs.sort(key=lambda run: (run.noise, COLUMNS.index(run.column), run.draw))
-    return summarise(runs)
+    return _summarise(runs)
 
 
-def summarise(runs: Sequence[ColumnRun]) -> KmeansTable:
+def _summarise(runs: Sequence[ColumnRun]) -> KmeansTable:
     """Rows and comparisons of runs."""
     rows, against = [], {}
     for noise in sorted({run.noise for run in runs}):

@@ -157,7 +157,7 @@ def run_economy(
     rows: list[EconomyRow] = []
     with _workers(jobs) as each:
         for name, preset, budget in lines:
-            calls = [partial(run_stream, model, test, name, budget, draw) for draw, model in enumerate(models[preset])]
+            calls = [partial(_run_stream, model, test, name, budget, draw) for draw, model in enumerate(models[preset])]
             found = each(calls)
             mean, sd = summary([outcome.decisions for outcome in found])
             rows.append(
@@ -189,7 +189,7 @@ def _workers(jobs: int) -> Iterator[Callable[[list[partial[EconomyOutcome]]], li
         pool.shutdown(cancel_futures=True)
 
 
-def run_stream(model: Model, table: Table, name: str, budget: float, seed: int = 0) -> EconomyOutcome:
+def _run_stream(model: Model, table: Table, name: str, budget: float, seed: int = 0) -> EconomyOutcome:
     """A stream with somebody who answers: what a strategy asks, `DELAY` records later."""
     n = len(table)
     feedback: Feedback = "gold" if name == ALL_LABELS else "predicted"

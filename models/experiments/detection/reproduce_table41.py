@@ -175,7 +175,7 @@ def _print_paired(name: str, paired: list[Paired]) -> None:
             _points(pair.accuracy),
             "-" if pair.auc is None else f"{pair.auc.difference:+.4f} ({pair.auc.low:+.4f} to {pair.auc.high:+.4f})",
             "-" if pair.detection_at_6 is None else _points(pair.detection_at_6),
-            in_words(pair.accuracy),
+            _in_words(pair.accuracy),
         ]
         for pair in paired
     ]
@@ -190,10 +190,10 @@ def _points(interval: ConfidenceInterval) -> str:
     return f"{100 * interval.difference:+.2f} ({100 * interval.low:+.2f} to {100 * interval.high:+.2f})"
 
 
-def in_words(interval: ConfidenceInterval) -> str:
+def _in_words(interval: ConfidenceInterval) -> str:
     """What an interval says.
 
-    >>> in_words(ConfidenceInterval(0.01, 0.002, 0.02, True)), in_words(ConfidenceInterval(0.01, -0.002, 0.02, False))
+    >>> _in_words(ConfidenceInterval(0.01, 0.002, 0.02, True)), _in_words(ConfidenceInterval(0.01, -0.002, 0.02, False))
     ('learning helps', 'no difference shown')
     """
     if not interval.excludes_zero:

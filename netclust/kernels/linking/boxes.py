@@ -148,13 +148,13 @@ def node_boxes(index: Any) -> Any:
 
 
 @borrowing(inlined)
-def step_of(steps: Any, j: Any, value: Any) -> Any:
+def _step_of(steps: Any, j: Any, value: Any) -> Any:
     """The step of a value: monotone, and the first or last one for what lies beyond."""
     return np.uint8(min(max((value - steps.low[j]) * steps.per[j], np.float32(0)), np.float32(255)))
 
 
 @borrowing(inlined)
-def byte_of(code: Any) -> Any:
+def _byte_of(code: Any) -> Any:
     """A code in a byte; 0, no value, stays by itself, and of others some share one."""
     return np.uint8(code) if code < 256 else np.uint8(1 + code % 255)
 
@@ -172,7 +172,7 @@ def prepare(query: Any, steps: Any, x: Any, codes: Any, start: Any, matches: Any
     ceiling = start + steps.unit[1]
     size = abs(start) + abs(steps.unit[1])
     for j in range(len(steps.attribute)):
-        query.step[j] = step_of(steps, j, x[steps.attribute[j]])
+        query.step[j] = _step_of(steps, j, x[steps.attribute[j]])
     for s in range(len(codes)):
         bonus = np.float64(matches[s]) if codes[s] != 0 else 0.0
         size += abs(bonus)
@@ -180,7 +180,7 @@ def prepare(query: Any, steps: Any, x: Any, codes: Any, start: Any, matches: Any
         if bonus > 0:
             ceiling += bonus
             query.price[s] = np.uint16(min(bonus / unit, steps.unit[2]))
-        query.byte[s] = byte_of(codes[s])
+        query.byte[s] = _byte_of(codes[s])
         query.bit[s] = bit_of(query.byte[s])
     # What rounding can add to a score: some 2**-24 of its size a term.
     query.ceiling[0] = ceiling + 1e-5 * size
@@ -253,7 +253,7 @@ def box_bound(
         elif w > 0:  # its farthest
             total += w * min(max(abs(x[f] - low), abs(x[f] - high)), far[f])
     for s in range(len(codes)):
-        if codes[s] != 0 and matches[s] > 0 and mask[at, s, k] & bit_of(byte_of(codes[s])):
+        if codes[s] != 0 and matches[s] > 0 and mask[at, s, k] & bit_of(_byte_of(codes[s])):
             total += matches[s]
     return total
 

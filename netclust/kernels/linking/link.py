@@ -145,13 +145,13 @@ class Records(NamedTuple):
 
 
 @borrowing(inner)
-def side_of(label: Any, is_normal: Any) -> Any:
+def _side_of(label: Any, is_normal: Any) -> Any:
     """The side of a label; what hangs on the root is not normal."""
     return NORMAL_SIDE if label >= 0 and is_normal[label] else OTHER_SIDE
 
 
 @borrowing(inner)
-def regroup(window_index: Any, win: Any, cursor: Any, number: Any, scratch: Any, scorer: Any) -> None:
+def _regroup(window_index: Any, win: Any, cursor: Any, number: Any, scratch: Any, scorer: Any) -> None:
     """Move a member of the window in the index to the side that it is on now."""
     slot = number % len(window_index.where)
     at = cursor[END] - (cursor[PUSHED] - number)
@@ -166,19 +166,19 @@ def regroup(window_index: Any, win: Any, cursor: Any, number: Any, scratch: Any,
 
 
 @borrowing(inlined)
-def make_eligible(window_index: Any, win: Any, cursor: Any, conf: Any, scratch: Any, scorer: Any) -> None:
+def _make_eligible(window_index: Any, win: Any, cursor: Any, conf: Any, scratch: Any, scorer: Any) -> None:
     """Insert the members that the gap no longer keeps from being linked to."""
     window_index.tally[NEXT] = max(window_index.tally[NEXT], cursor[PUSHED] - (cursor[END] - cursor[START]))
     while window_index.tally[NEXT] < cursor[PUSHED] - conf.gap:
         window_index.tally[NEXT] += 1
-        regroup(window_index, win, cursor, window_index.tally[NEXT] - 1, scratch, scorer)
+        _regroup(window_index, win, cursor, window_index.tally[NEXT] - 1, scratch, scorer)
 
 
 @borrowing(kernel)
 def regroup_window(window_index: Any, win: Any, cursor: Any, scratch: Any, scorer: Any) -> None:
     """Move all members of a window to the side that they are on now: labels have changed from outside."""
     for number in range(cursor[PUSHED] - (cursor[END] - cursor[START]), window_index.tally[NEXT]):
-        regroup(window_index, win, cursor, number, scratch, scorer)
+        _regroup(window_index, win, cursor, number, scratch, scorer)
 
 
 @borrowing(kernel)
@@ -204,7 +204,7 @@ def regroup_references(reference_index: Any, refs: Any, scratch: Any, scorer: An
 
 
 @borrowing(inlined)
-def by_bounds(index: Any, how: Any, keep: Any) -> Any:
+def _by_bounds(index: Any, how: Any, keep: Any) -> Any:
     """Whether to search by bounds: the index holds all members, and lately that has cost less than scoring them all."""
     if how == FULL or index.tally[LOST] > 0:
         return False
@@ -226,7 +226,7 @@ def by_bounds(index: Any, how: Any, keep: Any) -> Any:
 
 
 @borrowing(inner)
-def reveal(win: Any, cursor: Any, conf: Any, is_normal: Any, window_index: Any, scratch: Any, scorer: Any) -> None:
+def _reveal(win: Any, cursor: Any, conf: Any, is_normal: Any, window_index: Any, scratch: Any, scorer: Any) -> None:
     """True labels that have waited for their delay come into force (visible to record j if j - i > delay)."""
     cursor[REVEALED] = max(cursor[REVEALED], cursor[PUSHED] - (cursor[END] - cursor[START]))
     while cursor[REVEALED] < cursor[PUSHED] - conf.delay:
@@ -235,18 +235,18 @@ def reveal(win: Any, cursor: Any, conf: Any, is_normal: Any, window_index: Any, 
         if win.truth[at] < 0:
             continue
         win.label[at] = win.truth[at]
-        win.side[at] = side_of(win.truth[at], is_normal)
+        win.side[at] = _side_of(win.truth[at], is_normal)
         win.event[at] = -1
         if win.trusted[at]:
             win.trusted[at] = 0
             cursor[TRUSTED] -= 1
         if scratch is not None:
             if conf.search != FULL:
-                regroup(window_index, win, cursor, cursor[REVEALED] - 1, scratch, scorer)
+                _regroup(window_index, win, cursor, cursor[REVEALED] - 1, scratch, scorer)
 
 
 @borrowing(inner)
-def mature(
+def _mature(
     win: Any,
     clusters: Any,
     cursor: Any,
@@ -267,7 +267,7 @@ def mature(
         if win.side[at] == WITHHELD and win.time[at] >= 0:
             slot = win.slot[at]
             known = clusters.ident[slot] == win.cluster[at]
-            if known and side_of(clusters.label[slot], is_normal) == NORMAL_SIDE:
+            if known and _side_of(clusters.label[slot], is_normal) == NORMAL_SIDE:
                 if now - win.time[at] < conf.mature_after or cursor[TRUSTED] >= conf.mature_cap:
                     break
                 win.side[at] = NORMAL_SIDE
@@ -276,12 +276,12 @@ def mature(
                 cursor[MATURED_TOTAL] += 1
                 if scratch is not None:
                     if conf.search != FULL:
-                        regroup(window_index, win, cursor, cursor[MATURED], scratch, scorer)
+                        _regroup(window_index, win, cursor, cursor[MATURED], scratch, scorer)
         cursor[MATURED] += 1
 
 
 @borrowing(inner)
-def open_cluster(clusters: Any, cursor: Any, conf: Any) -> Any:
+def _open_cluster(clusters: Any, cursor: Any, conf: Any) -> Any:
     """(id, slot) of a new cluster. A slot is taken from one that nothing joined since the hand last passed."""
     ident = conf.classes + cursor[NEXT_CLUSTER] * conf.partitions + conf.partition
     cursor[NEXT_CLUSTER] += 1
@@ -305,7 +305,7 @@ def open_cluster(clusters: Any, cursor: Any, conf: Any) -> Any:
 
 
 @borrowing(inner)
-def summarise(
+def _summarise(
     clusters: Any, cursor: Any, ident: Any, slot: Any, tick: Any, time: Any, score: Any, label: Any, bad: bool
 ) -> None:
     """Count a record in its cluster's summary, unless the summary was given up."""
@@ -328,7 +328,7 @@ def summarise(
 
 
 @borrowing(inner)
-def best_members(
+def _best_members(
     x: Any,
     codes: Any,
     start: Any,
@@ -383,12 +383,12 @@ def link_records(
         x = records.num[i]
         time = records.time[i]
         if conf.keep and conf.delay >= 0:
-            reveal(win, cursor, conf, is_normal, window_index, scratch, scorer)
+            _reveal(win, cursor, conf, is_normal, window_index, scratch, scorer)
         if conf.keep and conf.mature_after >= 0 and time >= 0:
-            mature(win, clusters, cursor, conf, is_normal, time, window_index, scratch, scorer)
+            _mature(win, clusters, cursor, conf, is_normal, time, window_index, scratch, scorer)
         if scratch is not None:  # else what is for groups is not even compiled
             if conf.search != FULL:
-                make_eligible(window_index, win, cursor, conf, scratch, scorer)
+                _make_eligible(window_index, win, cursor, conf, scratch, scorer)
         start = scorer.base
         unary = scorer.base - scorer.base  # a float32 zero
         codes = records.code[i]
@@ -403,14 +403,14 @@ def link_records(
         scan = True
         if scratch is not None:
             prepare(scratch.query, scratch.steps, x, codes, start, matches)
-            if by_bounds(reference_index, conf.search_references, conf.keep):
+            if _by_bounds(reference_index, conf.search_references, conf.keep):
                 query = scratch.query
                 query.best[:], query.number[:] = never, nowhere
                 search(reference_index, x, codes, start, matches, scorer, scratch.steps, query)
                 normal, normal_at, other, other_at = query.best[0], query.number[0], query.best[1], query.number[1]
                 scan = False
         if scan:
-            normal, normal_at, other, other_at = best_members(
+            normal, normal_at, other, other_at = _best_members(
                 x, codes, start, matches, scorer, refs.num, refs.code, refs.unary, refs.side, none, M, acc
             )
         if R > 0 and store.size[0] > 0:
@@ -425,7 +425,7 @@ def link_records(
             n_best, n_at, o_best, o_at = never, nowhere, never, nowhere
             scan = True
             if scratch is not None:
-                if by_bounds(window_index, conf.search, conf.keep):
+                if _by_bounds(window_index, conf.search, conf.keep):
                     query = scratch.query
                     query.best[0], query.best[1], query.number[:] = normal, other, nowhere
                     search(window_index, x, codes, start, matches, scorer, scratch.steps, query)
@@ -434,7 +434,7 @@ def link_records(
                     normal_hint, other_hint = query.hint[0], query.hint[1]
                     scan = False
             if scan:
-                n_best, n_at, o_best, o_at = best_members(
+                n_best, n_at, o_best, o_at = _best_members(
                     x, codes, start, matches, scorer, win.num, win.code, win.unary, win.side, lo, hi, acc
                 )
             if n_best > normal:  # the others are older and win ties
@@ -460,7 +460,7 @@ def link_records(
             via = VIA_ROOT
             cluster, slot = np.int64(-1), np.int64(0)
             if conf.keep:
-                cluster, slot = open_cluster(clusters, cursor, conf)
+                cluster, slot = _open_cluster(clusters, cursor, conf)
                 if R > 0:
                     store.held[slot] = 0
         elif at < M:
@@ -479,7 +479,7 @@ def link_records(
             event, origin = members.event[at], members.origin[at]
             out.parent_source[i] = members.source[at]
             out.parent_seq[i] = members.seq[at]
-        own_side = side_of(label, is_normal)
+        own_side = _side_of(label, is_normal)
         verdict = NORMAL
         if own_side != NORMAL_SIDE:
             verdict = NOVEL if label == NOVEL_LABEL else KNOWN_ATTACK
@@ -510,7 +510,7 @@ def link_records(
                 into[i], label_into[i] = win.tick[where - W], win.label[where - W]
         if not conf.keep:
             continue
-        summarise(clusters, cursor, cluster, slot, tick, time, score, label, verdict != NORMAL)
+        _summarise(clusters, cursor, cluster, slot, tick, time, score, label, verdict != NORMAL)
 
         if kept == 0:
             cursor[PUSHED] += 1

@@ -35,7 +35,7 @@ class Kept(NamedTuple):
 
 
 @borrowing(inner)
-def mix(h: Any) -> Any:
+def _mix(h: Any) -> Any:
     """Scatter a number over all 64 bits (the finaliser of splitmix64)."""
     h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -43,36 +43,36 @@ def mix(h: Any) -> Any:
 
 
 @borrowing(inner)
-def draw(number: Any, k: Any) -> Any:
+def _draw(number: Any, k: Any) -> Any:
     """The k-th random number of a record, by its number in its partition: the same whenever it is asked for."""
-    return mix(mix(np.uint64(number)) + np.uint64(k + 1) * np.uint64(0x9E3779B97F4A7C15))
+    return _mix(_mix(np.uint64(number)) + np.uint64(k + 1) * np.uint64(0x9E3779B97F4A7C15))
 
 
 @borrowing(inner)
 def first_weight(policy: Any, number: Any, score: Any) -> Any:
     """A record's priority when it comes. One that had nothing on a side to compare with is as hard as can be."""
     if policy == RESERVOIR:
-        return np.float32(draw(number, 0) >> np.uint64(40)) * np.float32(2.0**-24)
+        return np.float32(_draw(number, 0) >> np.uint64(40)) * np.float32(2.0**-24)
     if policy == DIFFICULTY and abs(score) < np.float32(np.inf):
         return np.float32(-abs(score))
     return np.float32(0)
 
 
 @borrowing(inner)
-def kept_of_cluster(store: Any, clusters: Any, cluster: Any, slot: Any) -> Any:
+def _kept_of_cluster(store: Any, clusters: Any, cluster: Any, slot: Any) -> Any:
     """Return how many of a cluster are kept; 1 if its summary was given up, since then nobody counts."""
     return store.held[slot] if clusters.ident[slot] == cluster else np.int64(1)
 
 
 @borrowing(inner)
-def place_to_give_up(store: Any, clusters: Any, number: Any) -> Any:
+def _place_to_give_up(store: Any, clusters: Any, number: Any) -> Any:
     """(place, how many of its cluster are kept): most, then lowest priority, then oldest, of all or of those drawn."""
     member = store.member
     room = len(member.label)
     at = most = np.int64(-1)
     for k in range(min(room, DRAWS)):
-        place = np.int64(k) if room <= DRAWS else np.int64(draw(number, k + 1) % np.uint64(room))
-        many = kept_of_cluster(store, clusters, member.cluster[place], member.slot[place])
+        place = np.int64(k) if room <= DRAWS else np.int64(_draw(number, k + 1) % np.uint64(room))
+        many = _kept_of_cluster(store, clusters, member.cluster[place], member.slot[place])
         if many < most:
             continue
         if many == most:
@@ -93,8 +93,8 @@ def retain(store: Any, win: Any, at: Any, number: Any, clusters: Any) -> None:
     if to < len(member.label):
         store.size[0] = to + 1
     else:
-        own = kept_of_cluster(store, clusters, cluster, slot)
-        to, most = place_to_give_up(store, clusters, number)
+        own = _kept_of_cluster(store, clusters, cluster, slot)
+        to, most = _place_to_give_up(store, clusters, number)
         if own > most or (own == most and store.weight[at] < store.priority[to]):
             return
         if clusters.ident[member.slot[to]] == member.cluster[to]:
@@ -122,7 +122,7 @@ def retain(store: Any, win: Any, at: Any, number: Any, clusters: Any) -> None:
 
 
 @borrowing(inner)
-def oldest_equal(acc: Any, member: Any, at: Any, n: Any) -> Any:
+def _oldest_equal(acc: Any, member: Any, at: Any, n: Any) -> Any:
     """Of the members that score as the one at `at`, on its side, the oldest. None of them lies before it."""
     if at < 0:
         return at
@@ -141,4 +141,4 @@ def best_kept(x: Any, codes: Any, start: Any, matches: Any, scorer: Any, store: 
         x, codes, start, matches, scorer.slope, scorer.far, member.num, member.code, member.unary, lo, n, acc
     )
     normal, normal_at, other, other_at = best_two(acc, member.side, lo, n)
-    return normal, oldest_equal(acc, member, normal_at, n), other, oldest_equal(acc, member, other_at, n)
+    return normal, _oldest_equal(acc, member, normal_at, n), other, _oldest_equal(acc, member, other_at, n)

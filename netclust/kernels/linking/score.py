@@ -77,12 +77,12 @@ def score_referents(
     own = unary[lo : lo + n]
     for k in range(n):
         acc[k] = start + own[k]
-    add_numbers(x, slope, far, num, lo, n, 0, len(num), acc)
-    add_matches(codes, matches, code, start - start, lo, n, acc)
+    _add_numbers(x, slope, far, num, lo, n, 0, len(num), acc)
+    _add_matches(codes, matches, code, start - start, lo, n, acc)
 
 
 @borrowing(inlined)
-def add_numbers(x: Any, slope: Any, far: Any, num: Any, lo: Any, n: Any, first: Any, last: Any, acc: Any) -> None:
+def _add_numbers(x: Any, slope: Any, far: Any, num: Any, lo: Any, n: Any, first: Any, last: Any, acc: Any) -> None:
     """Add what the numeric attributes first..last tell of n referents; one without weight is passed over."""
     hi = lo + n
     f = first
@@ -90,7 +90,7 @@ def add_numbers(x: Any, slope: Any, far: Any, num: Any, lo: Any, n: Any, first: 
     while f + 4 <= last:
         w0, w1, w2, w3 = slope[f], slope[f + 1], slope[f + 2], slope[f + 3]
         if w0 == 0 or w1 == 0 or w2 == 0 or w3 == 0:
-            add_number(x, slope, far, num, lo, n, f, acc)
+            _add_number(x, slope, far, num, lo, n, f, acc)
             f += 1
             continue
         x0, x1, x2, x3 = x[f], x[f + 1], x[f + 2], x[f + 3]
@@ -103,12 +103,12 @@ def add_numbers(x: Any, slope: Any, far: Any, num: Any, lo: Any, n: Any, first: 
             acc[k] = s + w3 * min(abs(x3 - r3[k]), m3)
         f += 4
     while f < last:
-        add_number(x, slope, far, num, lo, n, f, acc)
+        _add_number(x, slope, far, num, lo, n, f, acc)
         f += 1
 
 
 @borrowing(inlined)
-def add_number(x: Any, slope: Any, far: Any, num: Any, lo: Any, n: Any, f: Any, acc: Any) -> None:
+def _add_number(x: Any, slope: Any, far: Any, num: Any, lo: Any, n: Any, f: Any, acc: Any) -> None:
     """Add what one numeric attribute tells."""
     xf, wf, mf, rf = x[f], slope[f], far[f], num[f, lo : lo + n]
     if wf == 0:
@@ -118,7 +118,7 @@ def add_number(x: Any, slope: Any, far: Any, num: Any, lo: Any, n: Any, f: Any, 
 
 
 @borrowing(inlined)
-def add_matches(codes: Any, matches: Any, code: Any, zero: Any, lo: Any, n: Any, acc: Any) -> None:
+def _add_matches(codes: Any, matches: Any, code: Any, zero: Any, lo: Any, n: Any, acc: Any) -> None:
     """Add what it tells that referents have the record's codes."""
     for s in range(len(code)):
         c, bonus = codes[s], matches[s]
@@ -130,13 +130,13 @@ def add_matches(codes: Any, matches: Any, code: Any, zero: Any, lo: Any, n: Any,
 
 
 @borrowing(inner)
-def ordered(bits: Any) -> Any:
+def _ordered(bits: Any) -> Any:
     """Turn the bits of a float32 into an integer of the same order, and back; integers are compared in vectors."""
     return bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF))
 
 
 @borrowing(inner)
-def first_of(bits: Any, side: Any, lo: Any, start: Any, n: Any, which: Any, value: Any) -> Any:
+def _first_of(bits: Any, side: Any, lo: Any, start: Any, n: Any, which: Any, value: Any) -> Any:
     """The first position of a tile with these bits and that side, -1 if there is none."""
     for k in range(start, min(start + TILE, n)):
         if bits[k] == value and side[lo + k] == which:
@@ -160,15 +160,15 @@ def best_two(acc: Any, side: Any, lo: Any, n: Any) -> Any:
         sides = side[lo + start : lo + start + len(tile)]
         normal = other = lowest
         for k in range(len(tile)):
-            value = ordered(tile[k])
+            value = _ordered(tile[k])
             normal = max(normal, value if sides[k] == 1 else lowest)
             other = max(other, value if sides[k] == 2 else lowest)
         if normal > best_normal:
             best_normal, normal_tile = normal, start
         if other > best_other:
             best_other, other_tile = other, start
-    k = first_of(bits, side, lo, normal_tile, n, np.uint8(1), ordered(best_normal))
-    j = first_of(bits, side, lo, other_tile, n, np.uint8(2), ordered(best_other))
+    k = _first_of(bits, side, lo, normal_tile, n, np.uint8(1), _ordered(best_normal))
+    j = _first_of(bits, side, lo, other_tile, n, np.uint8(2), _ordered(best_other))
     never = np.float32(-np.inf)
     return acc[k] if k >= 0 else never, lo + k if k >= 0 else -1, acc[j] if j >= 0 else never, lo + j if j >= 0 else -1
 

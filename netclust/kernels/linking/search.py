@@ -40,7 +40,7 @@ ROUNDS = 3  # in which members that were put off are scored
 
 
 @borrowing(inlined)
-def oldest_of(bits: Any, oldest: Any, node: Any) -> Any:
+def _oldest_of(bits: Any, oldest: Any, node: Any) -> Any:
     """The leaf with the oldest member."""
     first = first_bit(bits)
     bits &= bits - np.uint64(1)
@@ -53,13 +53,13 @@ def oldest_of(bits: Any, oldest: Any, node: Any) -> Any:
 
 
 @borrowing(inlined)
-def cannot_win(bound: Any, oldest: Any, best: Any, number: Any) -> Any:
+def _cannot_win(bound: Any, oldest: Any, best: Any, number: Any) -> Any:
     """Whether no member is better than `best`, and none as good is older."""
     return bound < best or (bound == best and number < oldest)
 
 
 @borrowing(inlined)
-def kept(places: Any, lacks: Any, begin: Any, end: Any, limit: Any) -> Any:
+def _kept(places: Any, lacks: Any, begin: Any, end: Any, limit: Any) -> Any:
     """How many of those put off still may win; they move to the front."""
     count = 0
     for i in range(begin, end):
@@ -130,7 +130,7 @@ def search(index: Any, x: Any, codes: Any, start: Any, matches: Any, scorer: Any
                     k = todo[turn]
                 if lacks[k] <= limit:
                     bound = box_bound(x, codes, start, matches, slope, far, exact, mask, side, k)
-                    if not cannot_win(bound, oldest[side, k], best, number):
+                    if not _cannot_win(bound, oldest[side, k], best, number):
                         node = np.int64(node_at[side, k])
                         width = np.int64(widths[node])
                         box_lacks(step, cap, price, bit, leaves, node, width, leaf_lacks)
@@ -154,7 +154,7 @@ def search(index: Any, x: Any, codes: Any, start: Any, matches: Any, scorer: Any
                         j = first_bit(alike)
                     else:  # those that lack least, of them the one with the oldest member first
                         alike = least(leaf_lacks, 0, bits)
-                        j = oldest_of(alike, leaf_oldest, node)
+                        j = _oldest_of(alike, leaf_oldest, node)
                     bits &= ~(np.uint64(1) << np.uint64(j))
                     alike &= bits
                     found = np.int64(leaf_at[node, j])
@@ -164,7 +164,7 @@ def search(index: Any, x: Any, codes: Any, start: Any, matches: Any, scorer: Any
                         tally[BOUNDED] += 1
                         if ahead:
                             bound = box_bound(x, codes, start, matches, slope, far, leaf_exact, leaf_mask, node, j)
-                            if cannot_win(bound, leaf_oldest[node, j], best, number):
+                            if _cannot_win(bound, leaf_oldest[node, j], best, number):
                                 continue
                         if not ahead or (hint < NOWHERE and begun < 0):  # else nothing is known yet: this is waited for
                             leaf = found
@@ -202,7 +202,7 @@ def search(index: Any, x: Any, codes: Any, start: Any, matches: Any, scorer: Any
                         later += 1
                 if exactly and later - begin >= FEW:  # many alike: is there one that can win?
                     bound = box_bound(x, codes, start, matches, slope, far, leaf_exact, leaf_mask, node, j)
-                    if cannot_win(bound, leaf_oldest[node, j], best, number):
+                    if _cannot_win(bound, leaf_oldest[node, j], best, number):
                         later = begin
                 if begin == later or later_lack[first] >= promise:
                     continue
@@ -214,7 +214,7 @@ def search(index: Any, x: Any, codes: Any, start: Any, matches: Any, scorer: Any
                     best, number, hint = score, candidate, leaf
                     limit = limit_of(ceiling, best, unit)
                 later_lack[first] = MOST
-                later = begin + kept(later_place, later_lack, begin, later, limit)
+                later = begin + _kept(later_place, later_lack, begin, later, limit)
             if turn < 0:
                 lacks[k] = MOST
                 for k in range(n):
@@ -228,7 +228,7 @@ def search(index: Any, x: Any, codes: Any, start: Any, matches: Any, scorer: Any
             turn += 1
         # What was put off, the most promising first, four at a time: terms of a score are added one after the other.
         for part in range(ROUNDS, 0, -1):
-            later, until, count = kept(later_place, later_lack, 0, later, limit), limit // part, 0
+            later, until, count = _kept(later_place, later_lack, 0, later, limit), limit // part, 0
             for i in range(later):
                 place, lack = later_place[i], later_lack[i]
                 picked_place[count], picked_lack[count] = place, lack

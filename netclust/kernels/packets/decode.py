@@ -69,15 +69,15 @@ def u16(data: NDArray[np.uint8], at: int) -> int:
 
 
 @borrowing(inner)
-def u32(data: NDArray[np.uint8], at: int) -> int:
+def _u32(data: NDArray[np.uint8], at: int) -> int:
     """Four bytes of the wire."""
     return (u16(data, at) << 16) | u16(data, at + 2)
 
 
 @borrowing(inner)
-def u64(data: NDArray[np.uint8], at: int) -> Any:
+def _u64(data: NDArray[np.uint8], at: int) -> Any:
     """Eight bytes of the wire, unsigned."""
-    return (np.uint64(u32(data, at)) << np.uint64(32)) | np.uint64(u32(data, at + 4))
+    return (np.uint64(_u32(data, at)) << np.uint64(32)) | np.uint64(_u32(data, at + 4))
 
 
 @borrowing(kernel)
@@ -167,7 +167,7 @@ def _network(
             return _short(here, wire), -1, 0
         protocol = u16(data, at + 6)
         kind, at = 0x0800 if protocol == 0x0021 else 0x86DD if protocol == 0x0057 else 0, at + 8
-    elif kind < 0x0600 and kind > 0 and at + 8 <= here and u32(data, at) == 0xAAAA0300 and u16(data, at + 4) == 0:
+    elif kind < 0x0600 and kind > 0 and at + 8 <= here and _u32(data, at) == 0xAAAA0300 and u16(data, at + 4) == 0:
         kind, at = u16(data, at + 6), at + 8  # 802.3 with SNAP
     if kind == 0x0800:
         return _ipv4(data, at, here, wire, tunnels, packet)
@@ -190,8 +190,8 @@ def _arp(data: NDArray[np.uint8], at: int, here: int, wire: int, packet: Any) ->
         return _short(here, wire)
     packet.family, packet.proto = FAMILY_ARP, ARP
     packet.src_hi = packet.dst_hi = 0
-    packet.src_lo = u32(data, at + 8 + hardware)
-    packet.dst_lo = u32(data, at + 12 + 2 * hardware)
+    packet.src_lo = _u32(data, at + 8 + hardware)
+    packet.dst_lo = _u32(data, at + 12 + 2 * hardware)
     packet.icmp_type = min(u16(data, at + 6), 255)  # the operation
     packet.ip_bytes = length
     packet.payload, packet.payload_bytes, packet.payload_here = at, length, length
@@ -217,7 +217,7 @@ def _ipv4(data: NDArray[np.uint8], at: int, here: int, wire: int, tunnels: bool,
         return _short(here, wire), -1, 0
     packet.family, packet.proto, packet.ttl = FAMILY_IPV4, data[at + 9], data[at + 8]
     packet.src_hi = packet.dst_hi = 0
-    packet.src_lo, packet.dst_lo = u32(data, at + 12), u32(data, at + 16)
+    packet.src_lo, packet.dst_lo = _u32(data, at + 12), _u32(data, at + 16)
     packet.ip_bytes = total
     packet.ident = u16(data, at + 4)
     bits = u16(data, at + 6)
@@ -237,8 +237,8 @@ def _ipv6(data: NDArray[np.uint8], at: int, here: int, wire: int, tunnels: bool,
     if end > wire:
         status, end = LENGTH_BEYOND_FRAME, wire
     packet.family, packet.ttl = FAMILY_IPV6, data[at + 7]
-    packet.src_hi, packet.src_lo = u64(data, at + 8), u64(data, at + 16)
-    packet.dst_hi, packet.dst_lo = u64(data, at + 24), u64(data, at + 32)
+    packet.src_hi, packet.src_lo = _u64(data, at + 8), _u64(data, at + 16)
+    packet.dst_hi, packet.dst_lo = _u64(data, at + 24), _u64(data, at + 32)
     packet.ip_bytes = end - at
     here = min(here, end)
     following, at = np.int64(data[at + 6]), at + 40
@@ -256,7 +256,7 @@ def _ipv6(data: NDArray[np.uint8], at: int, here: int, wire: int, tunnels: bool,
                 return _short(here, end), -1, 0
             bits = u16(data, at + 2)
             packet.fragment, packet.more = bits & 0xFFF8, bits & 1
-            packet.ident = u32(data, at + 4)
+            packet.ident = _u32(data, at + 4)
             following, at = np.int64(data[at]), at + 8
             if packet.fragment:
                 break
@@ -285,7 +285,7 @@ def _transport(
         if header < 20 or at + header > end:
             return BAD_TRANSPORT, -1, 0
         packet.sport, packet.dport = u16(data, at), u16(data, at + 2)
-        packet.seq, packet.ack = u32(data, at + 4), u32(data, at + 8)
+        packet.seq, packet.ack = _u32(data, at + 4), _u32(data, at + 8)
         packet.flags, packet.window = data[at + 13] & 0x3F, u16(data, at + 14)
     elif proto == UDP:
         if at + 8 > here:

@@ -72,7 +72,7 @@ class ParsedColumns(NamedTuple):
 
 
 @borrowing(inner)
-def fnv1a(buf: Any, start: Any, length: Any, seed: Any) -> Any:
+def _fnv1a(buf: Any, start: Any, length: Any, seed: Any) -> Any:
     """64-bit FNV-1a of some bytes, after one step over `seed`."""
     h = (np.uint64(0xCBF29CE484222325) ^ np.uint64(seed)) * np.uint64(0x100000001B3)
     for i in range(start, start + length):
@@ -81,9 +81,9 @@ def fnv1a(buf: Any, start: Any, length: Any, seed: Any) -> Any:
 
 
 @borrowing(inner)
-def intern(buf: Any, start: Any, length: Any, col: Any, table: Any, max_values: Any) -> Any:
+def _intern(buf: Any, start: Any, length: Any, col: Any, table: Any, max_values: Any) -> Any:
     """The id of a symbol of that column: 1 and up, 0 if the column is full, -1 if the table must grow first."""
-    h = fnv1a(buf, start, length, col + 1)
+    h = _fnv1a(buf, start, length, col + 1)
     mask = len(table.slots) - 1
     slot = np.int64(h & np.uint64(mask))
     while True:
@@ -125,14 +125,14 @@ def intern(buf: Any, start: Any, length: Any, col: Any, table: Any, max_values: 
 def hash_texts(buf: Any, spans: Any, out: Any) -> None:
     """The key hashes of some spans (start, length) of a buffer."""
     for k in range(len(spans)):
-        out[k] = fnv1a(buf, spans[k, 0], spans[k, 1], NO_SEED)
+        out[k] = _fnv1a(buf, spans[k, 0], spans[k, 1], NO_SEED)
 
 
 @borrowing(kernel)
 def copy_symbols(old: Any, table: Any, max_values: Any) -> None:
     """Intern all symbols of one table in another, larger one: ids stay as they are."""
     for entry in range(old.counts[len(old.counts) - 2]):
-        intern(
+        _intern(
             old.arena, old.offset[entry], np.int64(old.length[entry]), np.int64(old.column[entry]), table, max_values
         )
 
@@ -204,7 +204,7 @@ def parse_number(buf: Any, start: Any, end: Any) -> Any:
 
 
 @borrowing(inner)
-def parse_time(buf: Any, start: Any, end: Any, scale: Any) -> Any:
+def _parse_time(buf: Any, start: Any, end: Any, scale: Any) -> Any:
     """Nanoseconds of a decimal number of units of `scale` nanoseconds, exact; -1 if it is not one, or negative."""
     whole = np.int64(0)
     i = start
@@ -227,7 +227,7 @@ def parse_time(buf: Any, start: Any, end: Any, scale: Any) -> Any:
 
 
 @borrowing(inner)
-def parse_digits(buf: Any, start: Any, end: Any, count: Any) -> Any:
+def _parse_digits(buf: Any, start: Any, end: Any, count: Any) -> Any:
     """The number of exactly `count` digits, -1 if they are not there."""
     if start + count > end:
         return -1
@@ -242,10 +242,10 @@ def parse_digits(buf: Any, start: Any, end: Any, count: Any) -> Any:
 @borrowing(inner)
 def parse_iso_time(buf: Any, start: Any, end: Any) -> Any:
     """Nanoseconds of an ISO 8601 date and time, UTC unless it names a zone; -1 if it is not one from 1970 to 2261."""
-    two = np.int64(2)  # a literal would compile parse_digits once for each value
-    year = parse_digits(buf, start, end, np.int64(4))
-    month = parse_digits(buf, start + 5, end, two)
-    day = parse_digits(buf, start + 8, end, two)
+    two = np.int64(2)  # a literal would compile _parse_digits once for each value
+    year = _parse_digits(buf, start, end, np.int64(4))
+    month = _parse_digits(buf, start + 5, end, two)
+    day = _parse_digits(buf, start + 8, end, two)
     if not (1970 <= year <= 2261 and 1 <= month <= 12 and day >= 1 and buf[start + 4] == 45 and buf[start + 7] == 45):
         return -1
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
@@ -256,12 +256,12 @@ def parse_iso_time(buf: Any, start: Any, end: Any) -> Any:
     hour, minute, second, fraction, zone = 0, 0, 0, 0, 0
     i = start + 10
     if i < end:
-        hour, minute = parse_digits(buf, i + 1, end, two), parse_digits(buf, i + 4, end, two)
+        hour, minute = _parse_digits(buf, i + 1, end, two), _parse_digits(buf, i + 4, end, two)
         if not (buf[i] in (84, 116, 32) and 0 <= hour <= 23 and 0 <= minute <= 59 and buf[i + 3] == 58):
             return -1
         i += 6
         if i < end and buf[i] == 58:
-            second = parse_digits(buf, i + 1, end, two)
+            second = _parse_digits(buf, i + 1, end, two)
             if not 0 <= second <= 60:
                 return -1
             i += 3
@@ -276,11 +276,11 @@ def parse_iso_time(buf: Any, start: Any, end: Any) -> Any:
             i += 1
         elif i < end and buf[i] in (43, 45):
             sign = 1 if buf[i] == 43 else -1
-            hours, minutes = parse_digits(buf, i + 1, end, two), 0
+            hours, minutes = _parse_digits(buf, i + 1, end, two), 0
             i += 3
             if i < end:
                 i += buf[i] == 58
-                minutes = parse_digits(buf, i, end, two)
+                minutes = _parse_digits(buf, i, end, two)
                 i += 2
             if not (0 <= hours <= 23 and 0 <= minutes <= 59):
                 return -1
@@ -292,7 +292,7 @@ def parse_iso_time(buf: Any, start: Any, end: Any) -> Any:
 
 
 @borrowing(inner)
-def count_columns(buf: Any, start: Any, end: Any, delimiter: Any) -> Any:
+def _count_columns(buf: Any, start: Any, end: Any, delimiter: Any) -> Any:
     """Columns of one line, quotes respected."""
     columns = 1
     quote = 0
@@ -319,7 +319,7 @@ def count_columns(buf: Any, start: Any, end: Any, delimiter: Any) -> Any:
 
 
 @borrowing(inner)
-def unquote(buf: Any, start: Any, end: Any, quote: Any, scratch: Any) -> Any:
+def _unquote(buf: Any, start: Any, end: Any, quote: Any, scratch: Any) -> Any:
     """Copy a value to `scratch` with single quotes for doubled ones; its length, or the first that does not fit."""
     length = 0
     i = start
@@ -417,13 +417,13 @@ def parse_lines(
                 source, at_symbol, length = buf, begin, close - begin
                 if doubled:
                     source, at_symbol = out.scratch, 0
-                    length = unquote(buf, begin, close, quote, out.scratch)
+                    length = _unquote(buf, begin, close, quote, out.scratch)
                 if length > MAX_SYMBOL_BYTES:
                     reason = TOO_LONG
                     break
                 ident = 0
                 if length > 0 and not (length == 1 and buf[begin] == 63):  # "?" is missing, as in ARFF
-                    ident = intern(source, at_symbol, length, dest, table, plan.max_values)
+                    ident = _intern(source, at_symbol, length, dest, table, plan.max_values)
                     if ident == 0:
                         result[OVERFLOW] += 1
                 if ident < 0:
@@ -438,13 +438,13 @@ def parse_lines(
                 out.text[row, dest, 1] = close - begin
             elif kind == TIME:
                 scale = plan.time_scale
-                time = parse_iso_time(buf, begin, close) if iso else parse_time(buf, begin, close, scale)
+                time = parse_iso_time(buf, begin, close) if iso else _parse_time(buf, begin, close, scale)
                 if time < 0:
                     reason = NOT_A_TIME
                     break
                 out.time[row] = time
             if column == plan.key_column:
-                out.key[row] = fnv1a(buf, begin, close - begin, NO_SEED)
+                out.key[row] = _fnv1a(buf, begin, close - begin, NO_SEED)
             column += 1
             if at >= stop:
                 break
@@ -454,7 +454,7 @@ def parse_lines(
         if reason >= 0:
             found = 0
             if reason != LONG_LINE and reason != SPARSE:
-                found = count_columns(buf, position, stop, plan.delimiter)
+                found = _count_columns(buf, position, stop, plan.delimiter)
                 if found < plan.required or found > columns:
                     reason = COLUMNS
             result[STATUS] = BAD_LINE
