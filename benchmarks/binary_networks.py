@@ -16,7 +16,7 @@ import numpy as np
 from common import save
 
 from netclust.models.experiments.approximate.inference_quality import random_network, time_searches
-from netclust.models.multilabel.binary_network import infer, value
+from netclust.models.multilabel.binary_network import binary_network_value, infer
 
 SIZES = (5, 10, 14, 20, 30, 40, 60, 80, 160)
 NETWORKS = 20
@@ -40,7 +40,7 @@ def cut_against_program(labels: int, scale: float) -> dict[str, Any]:
             if k:  # the first compiles
                 seconds[method].append(best)
         open_.append(found["cut"].open.mean())
-        values = [value(theta, pair, found[method].labels)[0] for method in ("cut", "lp")]
+        values = [binary_network_value(theta, pair, found[method].labels)[0] for method in ("cut", "lp")]
         apart = max(apart, abs(values[0] - values[1]) / (1 + abs(values[1])))
     ratios = np.array(seconds["lp"]) / np.array(seconds["cut"])
     return {

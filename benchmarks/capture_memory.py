@@ -20,7 +20,7 @@ from made_packets import make_capture
 
 from netclust.records.schema import load_schema
 from netclust.stream.packets.capture_files import CaptureFile
-from netclust.stream.packets.capture_reader import flow_records, tables_of
+from netclust.stream.packets.capture_reader import capture_tables, flow_records
 from netclust.stream.packets.capture_writer import CaptureWriter
 from netclust.stream.packets.flow_table import FlowTable
 from netclust.stream.packets.packet_blocks import ETHERNET, INDEX, NO_VLAN, PacketBlock
@@ -87,7 +87,7 @@ def watch(path: Path, max_flows: int) -> None:
             if state["packets"] * 10 >= (len(resident) + 1) * total:
                 resident.append(_resident_megabytes())
 
-    for rows, _ in tables_of(flow_records(blocks(), table), load_schema("kdd").name, context=False):
+    for rows, _ in capture_tables(flow_records(blocks(), table), load_schema("kdd").name, context=False):
         state["records"] += len(rows)
     print(
         json.dumps(

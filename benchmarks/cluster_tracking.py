@@ -30,12 +30,12 @@ from netclust.models.tracking.cluster_tracking import (
     TRACKING,
     Known,
     matched_pairs,
-    nearest_first,
     of_class,
     same_class,
-    windows_of,
+    track_nearest_first,
+    tracking_windows,
 )
-from netclust.models.tracking.profile_pairs import candidate_pairs, distances
+from netclust.models.tracking.profile_pairs import candidate_pairs, profile_distances
 from netclust.records.reader import read_table
 from netclust.records.schema import load_schema
 from netclust.scoring.model import Model
@@ -94,7 +94,7 @@ def count(cases: Sequence[Case], rule: Callable[[Case], Partners]) -> dict[str, 
 
 
 def by_limit(what: Any, match: Callable[[MatchGraph, Any], Partners], limit: float) -> Callable[[Case], Partners]:
-    return lambda one: match(one.graph, limit - distances(one.pairs, what))
+    return lambda one: match(one.graph, limit - profile_distances(one.pairs, what))
 
 
 def tuned(what: Any, match: Callable[[MatchGraph, Any], Partners], train: Sequence[Case]) -> tuple[Any, float]:
@@ -124,9 +124,9 @@ def trial(train: list[Known], test: list[Known], other: list[Known]) -> dict[str
     examples = [e for a, b in pairs if (e := matched_pairs(a, b)) is not None]
     tried = cases(pairs)
     rules: dict[str, tuple[Any, Any]] = {
-        "nearest exemplar, no limit": (by_limit("apart at first", nearest_first, 1e9), None),
-        "nearest exemplar": tuned("apart at first", nearest_first, tried),
-        "nearest profile": tuned("apart", nearest_first, tried),
+        "nearest exemplar, no limit": (by_limit("apart at first", track_nearest_first, 1e9), None),
+        "nearest exemplar": tuned("apart at first", track_nearest_first, tried),
+        "nearest profile": tuned("apart", track_nearest_first, tried),
         "matching of profiles": tuned("apart", best_matching, tried),
         "learned": learned(examples),
     }
@@ -164,7 +164,7 @@ def simulated(seed: int) -> dict[str, Any]:
             simulate(RECORDS, seed=100 * seed + d, day=d, attacks=attacks, attack_share=0.3).table()
             for d in range(first, first + count)
         ]
-        return [window for stream in streams for window in windows_of(model, stream, SIZE, least=LEAST)]
+        return [window for stream in streams for window in tracking_windows(model, stream, SIZE, least=LEAST)]
 
     last = 1 + TRAIN_DAYS
     return trial(days(models[0], 1, TRAIN_DAYS), *(days(model, last, TEST_DAYS) for model in models))
@@ -179,8 +179,8 @@ def nsl(seed: int) -> dict[str, Any]:
     models = [novelty(table[part], seed) for part in (known[:10_000], known[10_000:])]
     rest = table[np.setdiff1d(np.arange(len(table)), known)]
     train, test = rest[: NSL_TRAIN * SIZE], rest[NSL_TRAIN * SIZE : (NSL_TRAIN + NSL_TEST) * SIZE]
-    learned_on = list(windows_of(models[0], train, SIZE, least=LEAST))
-    return trial(learned_on, *(list(windows_of(model, test, SIZE, least=LEAST)) for model in models))
+    learned_on = list(tracking_windows(models[0], train, SIZE, least=LEAST))
+    return trial(learned_on, *(list(tracking_windows(model, test, SIZE, least=LEAST)) for model in models))
 
 
 def gathered(run: Callable[[int], dict[str, Any]], seeds: int) -> dict[str, Any]:

@@ -13,10 +13,10 @@ import argparse
 from common import best_of, data_folder, save, timed
 from sklearn.feature_extraction import FeatureHasher
 
-from netclust.models.coreference.examples import prepare
-from netclust.models.coreference.learning import learn
+from netclust.models.coreference.examples import prepare_examples
+from netclust.models.coreference.learning import learn_coreference
 from netclust.models.coreference.settings import CoreferenceSettings
-from netclust.models.experiments.coreference.litbank import read_split
+from netclust.models.experiments.coreference.litbank import read_litbank_split
 from netclust.models.experiments.coreference.litbank_experiments import FEATURES
 
 SAMPLE = 20_000
@@ -31,17 +31,17 @@ def main() -> None:
     if folder is None:
         raise SystemExit("skipped: LitBank not found, set NETCLUST_DATA to the folder of the data sets")
     litbank = folder / "coref" / "litbank"
-    reading = timed(lambda: read_split(litbank, arguments.split))
-    documents = read_split(litbank, arguments.split).train
-    prepare(documents[:1], FEATURES)  # compiles, or loads what is compiled
-    one = best_of(lambda: prepare(documents, FEATURES, jobs=1), 2)
-    two = best_of(lambda: prepare(documents, FEATURES, jobs=2), 2)
-    examples = prepare(documents, FEATURES, jobs=2)
+    reading = timed(lambda: read_litbank_split(litbank, arguments.split))
+    documents = read_litbank_split(litbank, arguments.split).train
+    prepare_examples(documents[:1], FEATURES)  # compiles, or loads what is compiled
+    one = best_of(lambda: prepare_examples(documents, FEATURES, jobs=1), 2)
+    two = best_of(lambda: prepare_examples(documents, FEATURES, jobs=2), 2)
+    examples = prepare_examples(documents, FEATURES, jobs=2)
     arcs = sum(len(example.pairs.at) - 1 for example in examples)
     slots = sum(len(example.pairs.slots) for example in examples)
     settings = CoreferenceSettings(features=FEATURES, epochs=EPOCHS)
-    learn(settings, examples[:1])
-    training = timed(lambda: learn(settings, examples))
+    learn_coreference(settings, examples[:1])
+    training = timed(lambda: learn_coreference(settings, examples))
     each = slots // arcs
     rows = [[f"{row}:{k}" for k in range(each)] for row in range(SAMPLE)]
     hasher = FeatureHasher(FEATURES.dimension, input_type="string")

@@ -14,10 +14,10 @@ from common import save
 
 from netclust.models.clustering.clustering_minmax import triangle_rows
 from netclust.models.clustering.partitions.exact import exact_clusters
-from netclust.models.clustering.partitions.relaxed import relax
+from netclust.models.clustering.partitions.relaxed import relaxed_partition
 from netclust.structures.pairs import all_pairs
 from netclust.structures.partition import PairScores
-from netclust.structures.sizes import estimate
+from netclust.structures.sizes import estimate_size
 
 SIZES = (30, 40, 50, 100, 150, 200)
 FULL_UP_TO = 40
@@ -53,7 +53,7 @@ def full_seconds(scores: PairScores) -> tuple[float, float]:
 
 def measured(kind: str, scores: PairScores) -> dict[str, float | int | str | bool]:
     begin = time.perf_counter()
-    relaxed = relax(scores)
+    relaxed = relaxed_partition(scores)
     seconds = time.perf_counter() - begin
     row: dict[str, float | int | str | bool] = {
         "scores": kind,
@@ -62,7 +62,7 @@ def measured(kind: str, scores: PairScores) -> dict[str, float | int | str | boo
         "seconds": round(seconds, 3),
         "rounds": relaxed.rounds,
         "rows_added": relaxed.rows,
-        "rows_in_full": estimate(scores.items, "lp-full").rows,
+        "rows_in_full": estimate_size(scores.items, "lp-full").rows,
         "value": relaxed.value,
         "bound": relaxed.bound,
         "fractional_pairs": int((np.minimum(relaxed.together, 1 - relaxed.together) > 1e-6).sum()),
@@ -84,7 +84,7 @@ def measured(kind: str, scores: PairScores) -> dict[str, float | int | str | boo
 
 
 def main() -> None:
-    relax(planted(5, 1.0, 0))  # load the solver and compile
+    relaxed_partition(planted(5, 1.0, 0))  # load the solver and compile
     exact_clusters(planted(12, 3.0, 0))
     rows = []
     for items in SIZES:
@@ -96,7 +96,7 @@ def main() -> None:
             rows.append(measured(kind, scores))
             print(rows[-1], flush=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    save("lazy_triangles", {"rows": rows, "peak_bytes": peak, "estimated_bytes_200": estimate(200, "lp").bytes})
+    save("lazy_triangles", {"rows": rows, "peak_bytes": peak, "estimated_bytes_200": estimate_size(200, "lp").bytes})
 
 
 if __name__ == "__main__":

@@ -18,11 +18,11 @@ from common import save
 
 from netclust.datasets.simulators.letter_sequences import letter_sequences
 from netclust.models.chains.chain_inference import Labelling
-from netclust.models.chains.chain_problem import ChainExample, ChainProblem, mean_length
+from netclust.models.chains.chain_problem import ChainExample, ChainProblem, mean_chain_length
 from netclust.models.chains.crf import train_crf
 from netclust.models.chains.node_products import NodeKernel
 from netclust.models.chains.structured_smo import StructuredSmo
-from netclust.models.experiments.paired_tests import compare
+from netclust.models.experiments.paired_tests import paired_comparison
 
 Predict = Callable[[Any], Labelling]
 LINEAR, SQUARE, CUBE = NodeKernel(), NodeKernel("polynomial", degree=2), NodeKernel("polynomial", degree=3)
@@ -43,7 +43,7 @@ PAIRS = (
 def fit(method: str, each: float, train: list[ChainExample]) -> tuple[Predict, bool]:
     kernel, transitions, _ = METHODS[method]
     C = each * len(train)
-    problem = ChainProblem(26, train[0][0].shape[1], transitions=transitions, places=mean_length(train))
+    problem = ChainProblem(26, train[0][0].shape[1], transitions=transitions, places=mean_chain_length(train))
     if kernel is None:
         found = train_crf(problem, train, C=C)
         return (lambda x: problem.predict(x, found.w)), found.converged
@@ -111,7 +111,9 @@ def main() -> None:
             {name: round(own[-1], 4) for name, own in errors.items()},
             flush=True,
         )
-    tests = {f"{a} - {b}": msgspec.to_builtins(compare(errors[a], errors[b], better="lower")) for a, b in PAIRS}
+    tests = {
+        f"{a} - {b}": msgspec.to_builtins(paired_comparison(errors[a], errors[b], better="lower")) for a, b in PAIRS
+    }
     save(
         given.name,
         {

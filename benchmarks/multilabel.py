@@ -23,7 +23,7 @@ from sklearn.svm import LinearSVC
 
 from netclust.datasets.label_sets import LabelSetTable, read_labels
 from netclust.models.multilabel.label_metrics import default_labels, measure_labels
-from netclust.models.multilabel.task import TASK, LabelSettings, decided
+from netclust.models.multilabel.task import TASK, LabelSettings, decided_labels
 from netclust.models.selection import k_folds
 from netclust.models.structured_task import choose_cost, learn
 from netclust.models.test_set_ledger import record_test_use
@@ -88,7 +88,7 @@ def ours(
     if edges:
         relaxed = problem.predict_by(x, learned.w, "cut")
         facts["open_labels"] = float(relaxed.open.mean())
-    return decided(found), facts
+    return decided_labels(found), facts
 
 
 def compare(name: str, rehearse: bool, before: dict[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from netclust.linking.linker import LinkerConfig
 from netclust.metrics.detection_metrics import auc, detection_at
-from netclust.models.experiments.paired_tests import compare
+from netclust.models.experiments.paired_tests import paired_comparison
 from netclust.models.network.evaluation import evaluate_network
 from netclust.models.network.folds import StreamFold, make_folds
 from netclust.models.network.network_loss import Measure, collect_blocks, fit_prices
@@ -146,7 +146,7 @@ def regressions(table: Table, fold: StreamFold) -> list[dict[str, Any]]:
             blocks.append(collect_blocks(fit.seen, fit.encoding.widths, params_of("edge", c).rule, is_normal))
         for name, measure in MEASURES.items():
             learned = fit_prices(blocks[0], measure)
-            mse, scc = loss_learning.measure(learned.loss, blocks[1].rates, blocks[1].value(measure))
+            mse, scc = loss_learning.measure_loss(learned.loss, blocks[1].rates, blocks[1].value(measure))
             found.append({"measure": name, "C": c, **learned.to_json(), "other_mse": mse, "other_scc": scc})
     return found
 
@@ -209,8 +209,8 @@ def comparisons(pairs: list[dict[str, Any]]) -> dict[str, Any]:
             fold = np.array([p["fold"] for p in pairs])
             by_fold = np.array([values[fold == k].mean(axis=0) for k in np.unique(fold)])
             found[f"{measure}: {a} - {b}"] = {
-                "pairs": msgspec.to_builtins(compare(values[:, 0], values[:, 1])),
-                "folds": msgspec.to_builtins(compare(by_fold[:, 0], by_fold[:, 1])),
+                "pairs": msgspec.to_builtins(paired_comparison(values[:, 0], values[:, 1])),
+                "folds": msgspec.to_builtins(paired_comparison(by_fold[:, 0], by_fold[:, 1])),
             }
     return found
 

@@ -22,7 +22,7 @@ from netclust.models.parsing.encoder import TreeExample
 from netclust.models.parsing.grammar import Grammar
 from netclust.models.parsing.lexicon import Lexicon
 from netclust.models.parsing.parsing_problem import GrammarProblem, Sentence, generative_weights
-from netclust.models.parsing.syntax import words_of
+from netclust.models.parsing.syntax import syntax_words
 from netclust.models.parsing.task import TASK, GrammarSettings
 from netclust.models.parsing.toy_treebank import toy_trees
 from netclust.models.structured_task import choose_cost, learn
@@ -49,7 +49,7 @@ def quality(seed: int, models: tuple[str, ...] = MODELS, grid: tuple[float, ...]
             settings = msgspec.structs.replace(settings, C=chosen.C)
         learned = learn(TASK, settings, encoder, TASK.encode(encoder, raw))
         problem = TASK.problem(encoder, settings)
-        new = TASK.encode(encoder, [TreeExample(words_of(tree), tree) for tree in test])
+        new = TASK.encode(encoder, [TreeExample(syntax_words(tree), tree) for tree in test])
         measures = dict(TASK.measure([(y, problem.predict(x, learned.w)) for x, y in new]))
         found[name] = {**measures, "C": settings.C, "iterations": learned.iterations}
         print(seed, name, found[name], file=sys.stderr, flush=True)
@@ -63,7 +63,7 @@ def spans_alone(seed: int) -> dict[str, float]:
     right = given = wanted = 0
     for tree in test:
         gold, found = bracket_counts(tree), Counter[Any]()
-        for (start, end), chain in auxiliary.notes(words_of(tree))["spans"].items():
+        for (start, end), chain in auxiliary.notes(syntax_words(tree))["spans"].items():
             labels = chain.split(CHAIN)
             for label in labels[:-1] if end == start + 1 else labels:
                 found[label, start, end] += 1

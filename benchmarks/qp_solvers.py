@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from netclust.kernels.jit import kernel
-from netclust.learners.qp import solve
+from netclust.learners.qp import solve_qp
 
 Array = NDArray[np.float64]
 SWEEPS = 100  # of as many pair steps as there are planes
@@ -179,7 +179,7 @@ def main() -> None:
 
 
 def _alpha(*program: Array) -> Array:
-    return solve(*program).alpha
+    return solve_qp(*program).alpha
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ from netclust.stream.config import Config, parse_config
 from netclust.stream.detection.detector import Detector
 from netclust.stream.packets.capture_files import CaptureFile, list_captures, merge_captures
 from netclust.stream.packets.capture_labels import LabelRules, load_labels
-from netclust.stream.packets.capture_reader import CaptureReader, flow_records, tables_of
+from netclust.stream.packets.capture_reader import CaptureReader, capture_tables, flow_records
 from netclust.stream.packets.flow_table import FlowTable
 from netclust.stream.sinks.terminal import Terminal
 from netclust.stream.sources.base import Arrival, numbered
@@ -186,7 +186,7 @@ def in_office(path: Path, rules: LabelRules, schema: str, office: Path) -> Itera
     exactly = LabelRules()
     exactly.add_connections(alone, labels, shift)
     blocks = merge_captures([CaptureFile(office), CaptureFile(path, offset_ns=shift)])
-    for table, _ in tables_of(flow_records(blocks, FlowTable()), schema, exactly):
+    for table, _ in capture_tables(flow_records(blocks, FlowTable()), schema, exactly):
         yield table
 
 

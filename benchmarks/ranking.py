@@ -15,7 +15,7 @@ from sklearn.svm import LinearSVC
 
 from netclust.models.experiments.ranking.wikiqa import WikiqaData
 from netclust.models.ranking.ranking_metrics import measure_rankings
-from netclust.models.ranking.train_ranker import GRID, RankSettings, choose_ranking, learn_ranking, measure
+from netclust.models.ranking.train_ranker import GRID, RankSettings, choose_ranking, learn_ranking, measure_ranker
 from netclust.structures.partition import PairScores
 from netclust.structures.rankings import best_joint, violating_ranking
 
@@ -75,7 +75,7 @@ def main() -> None:
     settings = choose_ranking(RankSettings(), data.train, data.dev, grid=GRID, epochs=20).settings
     w = learn_ranking(settings, data.train)
     sr = {
-        "dev_map": measure(settings, data.dev, w).map,
+        "dev_map": measure_ranker(settings, data.dev, w).map,
         "seconds": best_of(lambda: learn_ranking(settings, data.train), 3),
         "C": settings.C,
         "epochs": settings.epochs,

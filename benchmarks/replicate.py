@@ -14,7 +14,7 @@ from common import nsl_kdd, save
 from netclust.linking.linker import LinkerConfig
 from netclust.models.network.evaluation import evaluate_network
 from netclust.models.network.params import TrainParams
-from netclust.models.network.train_network import train_network, with_reference
+from netclust.models.network.train_network import network_with_reference, train_network
 from netclust.models.test_set_ledger import record_test_use
 from netclust.records.reader import RecordReader, read_table
 from netclust.records.schema import load_schema
@@ -84,7 +84,7 @@ def main() -> None:
         for (setting, config), target in zip(SETTINGS.items(), published, strict=True):
             runs = []
             for draw in range(args.draws):
-                d = evaluate_network(with_reference(model, stream, 280, draw), [test], config).decisions
+                d = evaluate_network(network_with_reference(model, stream, 280, draw), [test], config).decisions
                 runs.append([100 * x for x in (d.accuracy, d.detection_rate, d.false_positive_rate)])
             mean, sd = np.mean(runs, axis=0), np.std(runs, axis=0, ddof=1)
             rows.append(

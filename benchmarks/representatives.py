@@ -13,9 +13,9 @@ from common import nsl_kdd, save
 from netclust.linking.linker import Linker, LinkerConfig
 from netclust.metrics.detection_metrics import decision_metrics
 from netclust.models.network.params import TrainParams
-from netclust.models.network.train_network import train_network, with_reference
+from netclust.models.network.train_network import network_with_reference, train_network
 from netclust.models.test_set_ledger import record_test_use
-from netclust.records.batch import Batch, concat
+from netclust.records.batch import Batch, concat_batches
 from netclust.records.reader import RecordReader, read_table
 from netclust.records.schema import load_schema
 
@@ -54,9 +54,9 @@ def main() -> None:
     known = model.encoding.encode(train)
     neptune = known[np.flatnonzero(train.label_names() == "neptune")[:FLOOD]]
     labels = Linker(model).labels
-    test = concat([model.encoding.encode(table, labels) for table in tables])
+    test = concat_batches([model.encoding.encode(table, labels) for table in tables])
     middle = len(test) // 2
-    flooded = numbered(concat([test[:middle], neptune, test[middle:]]))
+    flooded = numbered(concat_batches([test[:middle], neptune, test[middle:]]))
     of_test = np.ones(len(flooded), np.bool_)
     of_test[middle : middle + len(neptune)] = False
     streams = {"as it is": (numbered(test[:]), np.ones(len(test), np.bool_)), "with a flood": (flooded, of_test)}
@@ -69,7 +69,7 @@ def main() -> None:
             for memory, config in configs(n).items():
                 whole, soon = [], []
                 for draw in range(DRAWS):
-                    linker = Linker(with_reference(model, known, 280, seed=draw), config)
+                    linker = Linker(network_with_reference(model, known, 280, seed=draw), config)
                     for name in labels.names:
                         linker.labels.add(name)
                     anomalous = linker.process(batch).anomalous

@@ -14,9 +14,15 @@ import time
 import common
 import numpy as np
 
-from netclust.datasets.simulators.synthetic_scenes import CLASSES, Scene, made_scene, nearest, neighbours
+from netclust.datasets.simulators.synthetic_scenes import (
+    CLASSES,
+    Scene,
+    made_scene,
+    nearest_scene_points,
+    scene_neighbours,
+)
 from netclust.learners.one_slack import OneSlack
-from netclust.models.attractive.attractive_networks import Cliques, majority
+from netclust.models.attractive.attractive_networks import Cliques, network_majority
 from netclust.models.attractive.attractive_problem import AttractiveProblem, NetworkFeatures
 
 COSTS = (100.0, 1000.0, 10_000.0)
@@ -31,7 +37,7 @@ def features(scene: Scene) -> np.ndarray:
 
 
 def example(scene: Scene, seed: int, tied: bool) -> tuple[NetworkFeatures, np.ndarray]:
-    edges = neighbours(scene, seed) if tied else np.zeros((0, 2), np.int64)
+    edges = scene_neighbours(scene, seed) if tied else np.zeros((0, 2), np.int64)
     return NetworkFeatures(features(scene), Cliques.of_edges(edges)), scene.label
 
 
@@ -60,10 +66,11 @@ def main() -> None:
         problem, w, C = learned(train, held, False)
         alone, alone_held = (problem.predict(example(s, 0, False)[0], w) for s in (test, held))
         votes = [
-            (np.mean(majority(Cliques.of_edges(nearest(held, k)), alone_held, 4) == held.label), k) for k in VOTERS
+            (np.mean(network_majority(Cliques.of_edges(nearest_scene_points(held, k)), alone_held, 4) == held.label), k)
+            for k in VOTERS
         ]
         voters = max(votes)[1]
-        voted = majority(Cliques.of_edges(nearest(test, voters)), alone, 4)
+        voted = network_majority(Cliques.of_edges(nearest_scene_points(test, voters)), alone, 4)
         network, tied_w, tied_C = learned(train, held, True)
         x, y = example(test, 7, True)
         begun = time.perf_counter()

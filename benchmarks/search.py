@@ -23,8 +23,8 @@ from netclust.datasets.simulators.simulate import simulate
 from netclust.kernels.linking import boxes
 from netclust.kernels.linking import link as kernels
 from netclust.linking.linker import Linker, LinkerConfig
-from netclust.models.network.train_network import with_reference
-from netclust.records.batch import Batch, concat
+from netclust.models.network.train_network import network_with_reference
+from netclust.records.batch import Batch, concat_batches
 from netclust.records.reader import read_table
 from netclust.records.schema import load_schema
 from netclust.scoring.model import Model
@@ -73,7 +73,7 @@ def take(stream: Iterator[Batch], n: int) -> Batch:
     parts: list[Batch] = []
     while sum(map(len, parts)) < n:
         parts.append(next(stream))
-    return concat(parts)[:n]
+    return concat_batches(parts)[:n]
 
 
 @numba.njit(nogil=True)
@@ -222,7 +222,7 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=4000)
     asked = parser.parse_args()
     kdd = load_shipped("kdd")
-    model = with_reference(kdd, take(jittered(kdd), 20_000), 280, seed=0)
+    model = network_with_reference(kdd, take(jittered(kdd), 20_000), 280, seed=0)
     rows = measure("nsl-kdd with jitter", model, jittered(model), asked.most, asked.records)
     rows += measure("simulated", model, simulated(model), asked.most, asked.records)
     save(

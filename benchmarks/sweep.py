@@ -12,7 +12,7 @@ from netclust.kernels.jit import kernel
 from netclust.linking.linker import Linker, LinkerConfig
 from netclust.models.network.evaluation import evaluate_network
 from netclust.models.network.params import TrainParams
-from netclust.models.network.train_network import train_network, with_reference
+from netclust.models.network.train_network import network_with_reference, train_network
 from netclust.models.test_set_ledger import record_test_use
 from netclust.records.reader import RecordReader, read_table
 from netclust.records.schema import load_schema
@@ -43,7 +43,7 @@ def main() -> None:
     records = stream[:RECORDS]
     rows = []
     for referents in (100, 280, 380, 1000, 5000, 20_000):
-        linker = Linker(with_reference(model, stream, referents, seed=0), LinkerConfig(referent_window=0))
+        linker = Linker(network_with_reference(model, stream, referents, seed=0), LinkerConfig(referent_window=0))
         n = RECORDS if referents <= 1000 else RECORDS // 10
         batch = records[:n]
         block, acc = linker.memory.references.num[:, :referents].copy(), np.zeros(referents, np.float32)

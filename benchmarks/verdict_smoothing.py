@@ -22,7 +22,7 @@ import numpy as np
 from netclust.linking.linker import LinkerConfig
 from netclust.models.attractive.task import TASK, Template
 from netclust.models.experiments.detection.judged_days import DayPlan, judge_day, judged_days
-from netclust.models.experiments.detection.verdict_smoothing import VerdictSmoother, compare, learn_smoothing
+from netclust.models.experiments.detection.verdict_smoothing import VerdictSmoother, compare_smoothing, learn_smoothing
 from netclust.models.network.folds import make_folds
 from netclust.models.network.params import load_params
 from netclust.models.network.train_network import fit_network
@@ -67,7 +67,7 @@ def main() -> None:
             }
         )  # fmt: skip
         for number, day in enumerate(others, 2):
-            for row in compare(smoother, day):
+            for row in compare_smoothing(smoother, day):
                 rows.append({"seed": seed, "day": number, "records": len(day), **msgspec.to_builtins(row)})
                 print(rows[-1], flush=True)
         names = list(dict.fromkeys(row["name"] for row in rows))
@@ -88,7 +88,7 @@ def nsl_kdd(count: int) -> None:
         names = weight_names(smoother)
         ties = {name: float(v) for name, v in zip(names, smoother.w, strict=True) if name.startswith("tie")}
         learned.append({"fold": k, "C": smoother.costs, "own votes": smoother.own, "ties": ties})
-        measured = compare(smoother, days[(k + 1) % len(days)])
+        measured = compare_smoothing(smoother, days[(k + 1) % len(days)])
         rows += [{"fold": (k + 1) % len(days), **msgspec.to_builtins(row)} for row in measured]
     names = list(dict.fromkeys(row["name"] for row in rows))
     total = {name: summed([row for row in rows if row["name"] == name]) for name in names}

@@ -86,7 +86,7 @@ def read_documents(path: str | Path, limits: DocumentLimits = LIMITS) -> Documen
         if one == other:
             raise InputError(f"{path}: {sanitize(one)} is there twice")
     depth = len(documents[0].place)
-    texts = [split_message(decode(document.content)) for document in documents]
+    texts = [split_message(decode_document(document.content)) for document in documents]
     fields = MESSAGE_FIELDS if any(len(text) > 1 for text in texts) else ("text",)
     return Documents(
         fields,
@@ -114,10 +114,10 @@ def split_message(text: str) -> dict[str, str]:
     return {"text": "\n".join(own).strip(), "quoted": "\n".join(quoted).strip(), **fields}
 
 
-def decode(content: bytes) -> str:
-    """Text that is UTF-8, or else Latin-1.
+def decode_document(content: bytes) -> str:
+    """Decode text that is UTF-8, or else Latin-1.
 
-    >>> decode("é".encode()), decode("é".encode("latin-1"))
+    >>> decode_document("é".encode()), decode_document("é".encode("latin-1"))
     ('é', 'é')
     """
     try:
@@ -131,8 +131,8 @@ def is_tar(path: str | Path) -> bool:
     return peek_bytes(path, _TAR_BLOCK)[257:262] == b"ustar"
 
 
-def read_bounded(path: str | Path, limit: int) -> bytes:
-    """The unpacked bytes of a file that has no more than `limit`."""
+def read_document_bytes(path: str | Path, limit: int) -> bytes:
+    """Read the unpacked bytes of a file that has no more than `limit`."""
     with open_bytes(path) as stream:
         try:
             content = stream.read(limit + 1)

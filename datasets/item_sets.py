@@ -29,7 +29,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.datasets.documents import LIMITS, DocumentLimits, decode, is_tar, read_bounded, read_documents
+from netclust.datasets.documents import (
+    LIMITS,
+    DocumentLimits,
+    decode_document,
+    is_tar,
+    read_document_bytes,
+    read_documents,
+)
 from netclust.errors import InputError
 from netclust.foundation.text import sanitize
 
@@ -134,7 +141,7 @@ class _Roles(NamedTuple):
 
 
 def _read_csv(path: str | Path, roles: _Roles, fields: Sequence[str] | None, limits: DocumentLimits) -> ItemTable:
-    text = decode(read_bounded(path, limits.total_bytes))
+    text = decode_document(read_document_bytes(path, limits.total_bytes))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
     try:
         header = [name.strip() for name in next(reader, [])]

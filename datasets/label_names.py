@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from netclust.datasets.documents import decode, read_bounded
+from netclust.datasets.documents import decode_document, read_document_bytes
 from netclust.errors import InputError
 from netclust.foundation.text import sanitize
 from netclust.records.opening import STDIN
@@ -125,7 +125,7 @@ def find_label_file(path: str | Path) -> Path | None:
 
 def read_label_names(path: str | Path) -> tuple[str, ...]:
     """The names in Mulan's XML (`<labels><label name="..."/>`, nested or not), or in a text file, one a line."""
-    text = decode(read_bounded(path, _MAX_FILE))
+    text = decode_document(read_document_bytes(path, _MAX_FILE))
     if not text.lstrip().startswith("<"):
         names = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
     else:

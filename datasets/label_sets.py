@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.datasets.arff import parse_arff
-from netclust.datasets.documents import LIMITS, DocumentLimits, decode, read_bounded
+from netclust.datasets.documents import LIMITS, DocumentLimits, decode_document, read_document_bytes
 from netclust.datasets.label_names import LabelChoice, pick_labels
 from netclust.datasets.libsvm import is_libsvm, parse_libsvm
 from netclust.datasets.number_rows import NumberRows
@@ -90,8 +90,8 @@ def read_labels(
     A model gives its `features` and `labels`, and gets them in this order. Its labels may be absent, all of them: Y is
     None then. Other columns are left out; features that a LIBSVM file does not have are 0.
     """
-    content = read_bounded(path, limits.total_bytes)
-    text = decode(content)
+    content = read_document_bytes(path, limits.total_bytes)
+    text = decode_document(content)
     sha256 = hashlib.sha256(content).hexdigest()
     kind = _recognised(path, text) if format == "auto" else format
     if id_column is not None and kind != "csv":

@@ -3,14 +3,14 @@
 >>> from netclust.datasets.label_sets import LabelSetTable
 >>> X, Y = np.array([[0.5, 0.0], [0.0, 2.0]]), np.array([[1, 0], [0, 0]], np.uint8)
 >>> table = LabelSetTable(("size", "sea depth"), ("wet", "dry"), X, Y, ("1", "2"))
->>> print("".join(lines_of(table, "csv")), end="")
+>>> print("".join(label_lines(table, "csv")), end="")
 wet,dry,size,sea depth
 1,0,0.5,0
 0,0,0,2
->>> print("".join(lines_of(table, "libsvm")), end="")
+>>> print("".join(label_lines(table, "libsvm")), end="")
 0 1:0.5
  2:2
->>> print("".join(lines_of(table, "arff", name="ponds")).splitlines()[0])
+>>> print("".join(label_lines(table, "arff", name="ponds")).splitlines()[0])
 @relation 'ponds: -C 2'
 """
 
@@ -28,13 +28,13 @@ from numpy.typing import NDArray
 from netclust.datasets.label_sets import LabelSetTable
 from netclust.errors import InputError
 
-__all__ = ["WrittenFormat", "lines_of"]
+__all__ = ["WrittenFormat", "label_lines"]
 
 WrittenFormat = Literal["arff", "libsvm", "csv"]
 
 
-def lines_of(table: LabelSetTable, format: WrittenFormat, name: str = "labels") -> Iterator[str]:  # noqa: A002
-    """The lines of a file. LIBSVM's format has no names: labels are 0, 1, ..., and features 1, 2, ..."""
+def label_lines(table: LabelSetTable, format: WrittenFormat, name: str = "labels") -> Iterator[str]:  # noqa: A002
+    """Yield the lines of a file. LIBSVM's format has no names: labels are 0, 1, ..., and features 1, 2, ..."""
     Y = table.Y
     if Y is None:
         raise InputError("the rows have no labels: there is nothing to write them with")

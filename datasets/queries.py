@@ -32,7 +32,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.datasets.documents import LIMITS, DocumentLimits, decode, read_bounded
+from netclust.datasets.documents import LIMITS, DocumentLimits, decode_document, read_document_bytes
 from netclust.errors import InputError
 from netclust.foundation.text import sanitize
 
@@ -122,8 +122,8 @@ def read_queries(
 
     `fields` are the columns (SVMrank: `feature N`) to rank by, in their order: all other columns by default.
     """
-    content = read_bounded(path, limits.total_bytes)
-    text = decode(content)
+    content = read_document_bytes(path, limits.total_bytes)
+    text = decode_document(content)
     first = next((line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")), "")
     if not first:
         raise InputError(f"{path}: there are no queries in it")

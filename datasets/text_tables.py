@@ -25,7 +25,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.datasets.documents import LIMITS, DocumentLimits, decode, read_bounded
+from netclust.datasets.documents import LIMITS, DocumentLimits, decode_document, read_document_bytes
 from netclust.errors import InputError
 from netclust.foundation.text import sanitize
 
@@ -64,8 +64,8 @@ class TextTable:
 
 def read_text_table(path: str | Path, *, limits: DocumentLimits = LIMITS) -> TextTable:
     """The rows of a file, as texts."""
-    content = read_bounded(path, limits.total_bytes)
-    text = decode(content)
+    content = read_document_bytes(path, limits.total_bytes)
+    text = decode_document(content)
     first = next((line for line in text.splitlines() if line.strip()), "")
     if not first:
         raise InputError(f"{path}: there is nothing in it")

@@ -22,20 +22,20 @@ from netclust.options.output import (
     check_folders,
     check_not_input,
     check_outputs,
-    cost,
+    cost_option,
     counted,
     echo,
-    note,
     origin_facts,
+    output_note,
+    output_result,
+    output_table,
     progress,
-    result,
-    table,
-    write,
     write_json,
     write_model_info,
+    write_output,
 )
 
-__all__ = ["Given", "describe_model", "evaluate_task", "predict_task", "train_task"]
+__all__ = ["Given", "describe_structured_model", "evaluate_task", "predict_task", "train_task"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Given:
 
 
 def _check_files(inputs: Sequence[str], *outputs: Path | None) -> None:
-    """Before anything is read: outputs can be written, and are not inputs."""
+    """Check, before anything is read, that outputs can be written and are not inputs."""
     check_folders(*outputs)
     check_outputs(*outputs)
     for given in inputs:
@@ -81,7 +81,7 @@ def train_task(
     _check_files(inputs, output, json)
     if str(output) == "-":
         raise InputError("a model does not go to standard output: give it the name of a file")
-    chosen = task.settings(**settings, C=1.0 if C == "cv" else cost(C))
+    chosen = task.settings(**settings, C=1.0 if C == "cv" else cost_option(C))
     given = read()
     if not len(given.raw):
         raise InputError(f"{given.path}: there is nothing to learn from in it")
@@ -90,13 +90,13 @@ def train_task(
         encoder = task.fit(given.raw, chosen)
         examples = task.encode(encoder, given.raw)
         for text in task.notes(encoder, given.raw, examples):
-            note(text)
+            output_note(text)
         if C == "cv":
             with progress("choosing C") as tick:
                 picked = choose_cost(task, chosen, given.raw, encoder, folds=folds, on_progress=tick)
             chosen = msgspec.structs.replace(chosen, C=picked.C)
             tried = ", ".join(f"{c:g}: {loss:.2f}" for c, loss in zip(picked.grid, picked.losses, strict=True))
-            note(f"C = {picked.C:g}, by {picked.folds} folds (C: held-out loss in percent: {tried})")
+            output_note(f"C = {picked.C:g}, by {picked.folds} folds (C: held-out loss in percent: {tried})")
         start = time.perf_counter()
         learned = learn(task, chosen, encoder, examples, on_iteration=Reporter())
         duration = time.perf_counter() - start
@@ -116,9 +116,9 @@ def train_task(
         _print_measures(f"{counted(len(given.raw), given.noun)} of the training file", measures)
         echo(f"wrote {output}")
     if not learned.converged:
-        note(f"stopped after {counted(learned.iterations, 'iteration')}, before the stopping rule was met")
+        output_note(f"stopped after {counted(learned.iterations, 'iteration')}, before the stopping rule was met")
     if not learned.w.any():
-        note(
+        output_note(
             "nothing was learned, all weights are 0: too small a C, too large an epsilon, or nothing to choose between"
         )
     body = {
@@ -132,7 +132,7 @@ def train_task(
         "training_seconds": duration,
         "training": measures,
     }
-    write_json(json, result(["train", task.name], body, seed=chosen.seed, data=given.data))
+    write_json(json, output_result(["train", task.name], body, seed=chosen.seed, data=given.data))
 
 
 def predict_task(
@@ -150,11 +150,11 @@ def predict_task(
     given = read()
     with about(given.path):
         found = model.predict(given.raw)
-    write(output, render(given, found))
+    write_output(output, render(given, found))
     if "-" not in (str(output), str(json)):
         echo(f"{counted(len(given.raw), given.noun)}, wrote {output}")
     body = {"examples": len(given.raw), "settings": model.settings}
-    write_json(json, result(["predict", model.task.name], body, seed=None, data=given.data))
+    write_json(json, output_result(["predict", model.task.name], body, seed=None, data=given.data))
 
 
 def evaluate_task(model: StructuredModel, read: Callable[[], Given], inputs: Sequence[str], json: Path | None) -> None:
@@ -163,18 +163,18 @@ def evaluate_task(model: StructuredModel, read: Callable[[], Given], inputs: Seq
     given = read()
     checksum = given.files[given.path]
     if checksum == model.provenance.sha256:
-        note("the model was trained on this very file: these numbers say nothing about new examples")
+        output_note("the model was trained on this very file: these numbers say nothing about new examples")
     with about(given.path):
         measures = model.evaluate(given.raw)
     if record_test_use(f"evaluate {model.task.name}", checksum, rows=1, draws=1):  # before anything is shown
-        note(f"a look at {TEST_SETS[checksum]}: noted in {find_ledger()}")
+        output_note(f"a look at {TEST_SETS[checksum]}: noted in {find_ledger()}")
     if str(json) != "-":
         _print_measures(counted(len(given.raw), given.noun), measures)
     body = {"examples": len(given.raw), "measures": measures, "settings": model.settings}
-    write_json(json, result(["evaluate", model.task.name], body, seed=model.settings.seed, data=given.data))
+    write_json(json, output_result(["evaluate", model.task.name], body, seed=model.settings.seed, data=given.data))
 
 
-def describe_model(path: Path, json: Path | None, top: int) -> None:
+def describe_structured_model(path: Path, json: Path | None, top: int) -> None:
     """Describe the file of such a model."""
     model = StructuredModel.load(path)
     settings, origin, names = model.settings, model.provenance, model.names
@@ -187,10 +187,10 @@ def describe_model(path: Path, json: Path | None, top: int) -> None:
             ["weights", f"{len(model.w):,}, {int(np.count_nonzero(model.w)):,} of them not 0"],
             *origin_facts(origin, "examples"),
         ]
-        table(str(path), ["", ""], facts)
+        output_table(str(path), ["", ""], facts)
         strongest = np.argsort(-np.abs(model.w), kind="stable")[:top]
         if top:
-            table("Strongest weights", ["of", "weight"], [[names[n], f"{model.w[n]:+.4g}"] for n in strongest])
+            output_table("Strongest weights", ["of", "weight"], [[names[n], f"{model.w[n]:+.4g}"] for n in strongest])
         echo(f"{path.stat().st_size:,} bytes")
     write_model_info(
         json,
@@ -203,4 +203,4 @@ def describe_model(path: Path, json: Path | None, top: int) -> None:
 
 
 def _print_measures(title: str, measures: Mapping[str, float]) -> None:
-    table(title, ["measure", ""], [[name, f"{value:.2f}"] for name, value in measures.items()])
+    output_table(title, ["measure", ""], [[name, f"{value:.2f}"] for name, value in measures.items()])

@@ -1,10 +1,10 @@
 """Settings chosen by cross-validation, on training examples alone.
 
-A test set takes no part: `choose` sees the examples that it is given, fits every candidate on each fold's training part
-and measures the loss on what that fold holds out.
+A test set takes no part: `select_candidate` sees the examples that it is given, fits every candidate on each fold's training
+part and measures the loss on what that fold holds out.
 
 >>> examples = [1.0, 2.0, 3.0, 6.0]
->>> chosen = choose(
+>>> chosen = select_candidate(
 ...     [0.0, 1.0],  # how far the mean is pulled to zero
 ...     examples,
 ...     leave_one_out(len(examples)),
@@ -25,7 +25,7 @@ import numpy as np
 
 from netclust.errors import InputError
 
-__all__ = ["Choice", "ExampleFold", "choose", "k_folds", "leave_one_out"]
+__all__ = ["Choice", "ExampleFold", "k_folds", "leave_one_out", "select_candidate"]
 
 Candidate = TypeVar("Candidate")
 Example = TypeVar("Example")
@@ -70,14 +70,14 @@ def k_folds(examples: int, folds: int, seed: int | None = 0) -> list[ExampleFold
     return [ExampleFold(tuple(i for i in range(examples) if i not in out), tuple(sorted(out))) for out in held]
 
 
-def choose(
+def select_candidate(
     candidates: Sequence[Candidate],
     examples: Sequence[Example],
     folds: Sequence[ExampleFold],
     fit: Callable[[Candidate, list[Example]], Fitted],
     measure: Callable[[Candidate, Fitted, list[Example]], float],
 ) -> Choice[Candidate]:
-    """The candidate of the lowest mean loss over folds; of equals the first, so put the simplest first.
+    """Return the candidate of the lowest mean loss over folds; of equals the first, so put the simplest first.
 
     `fit` may remember its models: candidates that differ in prediction alone, and folds that train on the same
     examples, then cost one training.

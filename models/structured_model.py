@@ -101,12 +101,12 @@ class StructuredModel(ModelFile):
     @classmethod
     def load(cls, path: str | Path, task: str | None = None) -> Self:
         """Read a model file, of a certain task if one is named; anything that does not fit is refused."""
-        return cls.from_bytes(container.read_bytes(path), str(path), task)
+        return cls.from_bytes(container.read_container_bytes(path), str(path), task)
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str = "model", task: str | None = None) -> Self:
         """Make a model of a file's content, of a certain task if one is named."""
-        arrays, raw = container.unpack(data, KIND, where)
+        arrays, raw = container.unpack_container(data, KIND, where)
         found = read_header(raw, _Header, where).task
         if task not in (None, found) and found in NAMES:
             raise ModelError(f"{where}: is a model of {found}, not of {task}")

@@ -38,9 +38,9 @@ from netclust.models.clustering.set_inputs import SetInput, check_labels
 from netclust.models.clustering.train_clusterer import (
     ClusterSettings,
     LearnedClustering,
-    cluster,
-    learn,
-    loss_of,
+    cluster_with,
+    clusterer_loss,
+    learn_clusterer,
     usual_oracle,
 )
 from netclust.structures.pairs import Relation
@@ -71,7 +71,7 @@ class _SetClusterer(BaseEstimator):  # type: ignore[misc]
             except (TypeError, ValueError):
                 raise InputError(f"C is {self.C!r}: give a number, or 'cv' to choose one") from None
         self.settings_ = self._settings(self.C_)
-        self.learned_: LearnedClustering = learn(self.settings_, examples)
+        self.learned_: LearnedClustering = learn_clusterer(self.settings_, examples)
         self.coef_ = self.learned_.w
         return self
 
@@ -84,7 +84,7 @@ class _SetClusterer(BaseEstimator):  # type: ignore[misc]
         counts = [k] * len(pairs) if k is None or isinstance(k, int | np.integer) else list(k)
         if len(counts) != len(pairs):
             raise InputError(f"{len(pairs)} item sets, but {len(counts)} numbers of clusters")
-        return [cluster(self.settings_, x, self.coef_, n) for x, n in zip(pairs, counts, strict=True)]
+        return [cluster_with(self.settings_, x, self.coef_, n) for x, n in zip(pairs, counts, strict=True)]
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """1 - the mean loss that was trained for, as a fraction: the higher the better."""
@@ -92,7 +92,7 @@ class _SetClusterer(BaseEstimator):  # type: ignore[misc]
         labels = check_labels(self.input_.features(X, len(self.coef_)), y)
         counts = [len(np.unique(names)) for names in labels] if self.settings_.structure == "kmeans" else None
         found = self.predict(X, counts)
-        losses = [loss_of(self.settings_, t, z) for t, z in zip(labels, found, strict=True)]
+        losses = [clusterer_loss(self.settings_, t, z) for t, z in zip(labels, found, strict=True)]
         return 1.0 - float(np.mean(losses)) / 100.0
 
     def save(self, path: str | Path) -> None:

@@ -31,7 +31,7 @@ except ImportError:
     raise MissingExtraError("netclust.multilabel", "scikit-learn", "offline") from None
 
 from netclust.models.multilabel.multilabel_problem import LabelRows
-from netclust.models.multilabel.task import TASK, LabelSettings, Search, decided
+from netclust.models.multilabel.task import TASK, LabelSettings, Search, decided_labels
 from netclust.models.structured_model import StructuredModel
 from netclust.models.structured_task import choose_cost, learn
 
@@ -145,7 +145,7 @@ class MultilabelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if not self.multilabel_:
             return np.asarray(self.classes_[self._alone(X).argmax(axis=1)])
         problem = TASK.problem(self.model_.encoder, self.model_.settings)
-        return decided(problem.predict(LabelRows(self.model_.encoder.rows(X)), self.model_.w)).astype(np.int64)
+        return decided_labels(problem.predict(LabelRows(self.model_.encoder.rows(X)), self.model_.w)).astype(np.int64)
 
     def save(self, path: str | Path) -> None:
         """Write a model file that `netclust predict multilabel` reads; features are called `feature 1` and so on."""

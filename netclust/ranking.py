@@ -34,7 +34,7 @@ try:
 except ImportError:
     raise MissingExtraError("netclust.ranking", "scikit-learn", "offline") from None
 
-from netclust.models.ranking.rank_model import CandidateFeatures, RankModel, examples_of, text_queries
+from netclust.models.ranking.rank_model import CandidateFeatures, RankModel, rank_examples, text_queries
 from netclust.models.ranking.ranking_metrics import measure_rankings
 from netclust.models.ranking.train_ranker import RankSettings, choose_ranking, learn_ranking
 
@@ -58,7 +58,7 @@ class _Ranker(BaseEstimator):  # type: ignore[misc]
             raise InputError("no query has both a right and a wrong candidate: there is nothing to learn an order from")
         settings = self._settings()
         features = CandidateFeatures.fit(queries)
-        examples = examples_of(features, queries, pairs=settings.model == "jsrc")
+        examples = rank_examples(features, queries, pairs=settings.model == "jsrc")
         if self.C == "cv":
             settings = choose_ranking(settings, examples, epochs=self.epochs, folds=self.folds).settings
         w = learn_ranking(settings, examples)

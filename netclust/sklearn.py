@@ -29,7 +29,7 @@ from netclust.linking.verdicts import Verdicts, reference_index
 from netclust.models.network.stream_perceptron import StreamRule, train_stream
 from netclust.records.batch import Batch
 from netclust.records.encoding import Encoding
-from netclust.records.frames import as_table, infer_schema, to_columns
+from netclust.records.frames import as_table, frame_columns, infer_schema
 from netclust.scoring.calibration import calibrate
 from netclust.scoring.model import Model, distance_model
 
@@ -39,7 +39,7 @@ Matrix = NDArray[np.float64]
 
 
 def _model(X: Matrix, labels: Any, normal: str) -> Model:
-    columns = to_columns(X)
+    columns = frame_columns(X)
     constant = all(np.ptp(column) == 0 for column in columns.values())
     if constant:  # nothing tells records apart: a column that does keeps the engine going, and all tie
         columns["row"] = np.arange(len(X), dtype=float)
@@ -48,7 +48,7 @@ def _model(X: Matrix, labels: Any, normal: str) -> Model:
 
 
 def _batch(model: Model, X: Matrix) -> Batch:
-    columns = to_columns(X)
+    columns = frame_columns(X)
     if any(a.name == "row" for a in model.encoding.schema.features):
         columns["row"] = np.zeros(len(X))
     return model.encoding.encode(as_table(columns, schema=model.encoding.schema))
@@ -143,13 +143,13 @@ def _numbers(encoding: Encoding) -> NDArray[np.int64]:
 def _to_others(model: Model, rows: NDArray[np.int64] | None = None) -> Matrix:
     """Minus the distance of every referent, or of some among each other, to its nearest other one."""
     from netclust.kernels.linking import margin as kernels
-    from netclust.kernels.linking.score import columns
+    from netclust.kernels.linking.score import score_columns
 
     num = model.reference.num if rows is None else model.reference.num[rows]
     n = len(num)
     code = np.zeros((n, 0), np.uint16)
     out = kernels.room_for(n)
-    everyone = kernels.Candidates(columns(num), columns(code), np.ones(n, np.uint8))
+    everyone = kernels.Candidates(score_columns(num), score_columns(code), np.ones(n, np.uint8))
     weights = (-model.scorer.slope, np.zeros(0, np.float32), model.scorer.far)
     kernels.nearest_sides(num, code, np.arange(n), everyone, *weights, out)
     return np.asarray(out.normal, np.float64)

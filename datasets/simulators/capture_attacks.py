@@ -24,7 +24,7 @@ ATTACKS: dict[str, Callable[[ConnectionPlan, AttackCampaign], None]] = {
     "dns_exfiltration": intrusions.dns_exfiltration,
     "beaconing": intrusions.beaconing,
     "web_attack": intrusions.web_attack,
-    "amplification": floods.amplification,
+    "amplification": floods.amplification_flood,
     "icmp_tunnel": intrusions.icmp_tunnel,
     "host_sweep": floods.host_sweep,
     "botnet_scan": floods.botnet_scan,

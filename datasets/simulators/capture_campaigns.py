@@ -45,15 +45,15 @@ def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
-def pace(plan: ConnectionPlan, start: float, n: int, per_second: float) -> Floats:
-    """Times of `n` events at about this rate: evenly, or in bursts, as tools differ."""
+def campaign_pace(plan: ConnectionPlan, start: float, n: int, per_second: float) -> Floats:
+    """Return times of `n` events at about this rate: evenly, or in bursts, as tools differ."""
     rng = plan.rng
     shape = float(rng.choice([0.3, 1.0, 12.0]))
     return start + np.cumsum(rng.gamma(shape, 1.0 / (shape * per_second), n))
 
 
-def attacker(plan: ConnectionPlan, inside: float) -> int:
-    """An infected inside host, with this probability, or some outside host."""
+def campaign_attacker(plan: ConnectionPlan, inside: float) -> int:
+    """Draw an infected inside host, with this probability, or some outside host."""
     rng, world = plan.rng, plan.world
     if rng.random() < inside:
         return int(rng.choice(world.people))
@@ -62,6 +62,6 @@ def attacker(plan: ConnectionPlan, inside: float) -> int:
     return int(world.strangers(world.anywhere(1, rng), rng)[0])
 
 
-def server(plan: ConnectionPlan) -> int:
-    """One of the office's servers."""
+def campaign_server(plan: ConnectionPlan) -> int:
+    """Draw one of the office's servers."""
     return int(plan.rng.choice([MAIL, FILES, BUILD]))

@@ -34,7 +34,8 @@ _SERVICES = (
 
 
 def _telemetry(plan: ConnectionPlan) -> None:
-    """Sensors and cameras report at regular, jittered intervals, by HTTPS or by MQTT on a connection that stays."""
+    """Report from sensors and cameras at regular, jittered intervals, by HTTPS or by MQTT on a connection that
+    stays."""
     world, rng = plan.world, plan.rng
     devices = world.role("sensor", "camera", "tv", "printer")
     if not len(devices):
@@ -92,7 +93,7 @@ def _telemetry(plan: ConnectionPlan) -> None:
 
 
 def _push(plan: ConnectionPlan) -> None:
-    """Phones and programs keep one connection for news: small records now and then for most of an hour."""
+    """Keep one connection for news per phone or program: small records now and then for most of an hour."""
     world, rng = plan.world, plan.rng
     who, when, _ = plan.ticks(world.people, 1500.0 + (world.people * 71 % 23) * 100.0, 0.3)
     n = len(who)
@@ -114,7 +115,7 @@ def _push(plan: ConnectionPlan) -> None:
 
 
 def _updates(plan: ConnectionPlan) -> None:
-    """Programs look for updates and report statistics, every few minutes, from people's hosts too."""
+    """Look for updates and report statistics every few minutes, also from people's hosts."""
     world, rng = plan.world, plan.rng
     hosts = np.concatenate([world.people, world.inside[:4]])
     who, when, _ = plan.ticks(hosts, 300.0 + (hosts * 41 % 31) * 60.0, 0.15)
@@ -129,7 +130,7 @@ def _updates(plan: ConnectionPlan) -> None:
 
 
 def _clocks(plan: ConnectionPlan) -> None:
-    """NTP of every host."""
+    """Ask for the time by NTP from every host."""
     world, rng = plan.world, plan.rng
     who, when, _ = plan.ticks(world.inside, 256.0 * 2.0 ** (world.inside % 4), 0.03)
     n = len(who)
@@ -141,7 +142,7 @@ def _clocks(plan: ConnectionPlan) -> None:
 
 
 def _discovery(plan: ConnectionPlan) -> None:
-    """mDNS and SSDP to everybody."""
+    """Send mDNS and SSDP to everybody."""
     world, rng = plan.world, plan.rng
     who, start = plan.arrivals("mdns", world.role("mac", "phone", "tablet", "tv", "printer", "windows"), 1.6, ALWAYS)
     n = len(who)
@@ -166,7 +167,8 @@ def _discovery(plan: ConnectionPlan) -> None:
 
 
 def _arp(plan: ConnectionPlan) -> None:
-    """Hosts and router ask for each other; neighbours of version 6 too; now and then for somebody who is not there."""
+    """Resolve addresses of hosts and router; also neighbours of version 6, and now and then a host that is not
+    there."""
     world, rng = plan.world, plan.rng
     everyone = world.inside
     who, start = plan.arrivals("arp", everyone, 14.0, ALWAYS, drifting=False)
@@ -217,7 +219,7 @@ def _arp(plan: ConnectionPlan) -> None:
 
 
 def _dhcp(plan: ConnectionPlan) -> None:
-    """Renewals at half the lease, and hosts that come anew."""
+    """Renew leases at half their time, and serve hosts that join again."""
     world, rng = plan.world, plan.rng
     _, addresses, macs = world.arrays()
     home = addresses[world.router, :4].tobytes()
@@ -246,7 +248,7 @@ def _dhcp(plan: ConnectionPlan) -> None:
 
 
 def _monitoring(plan: ConnectionPlan) -> None:
-    """One host pings all others, asks for their counters, tries services and takes their logs; people ping too."""
+    """Ping all hosts, read their counters, try services and collect logs from one host; people ping too."""
     world, rng = plan.world, plan.rng
     me = int(world.inside[MONITOR])
     checked = np.concatenate([world.inside[world.inside % 2 == 0], [world.router], world.outside[:4]])
@@ -307,7 +309,7 @@ def _monitoring(plan: ConnectionPlan) -> None:
     for k in range(6):
         talk.say(
             0,
-            plan.templates("syslog", lambda h: service.syslog(f"host{h}"), who),
+            plan.templates("syslog", lambda h: service.syslog_service(f"host{h}"), who),
             wait=rng.exponential(0.5, talk.n) if k else 0.0,
             when=lines > k,
         )
@@ -315,7 +317,7 @@ def _monitoring(plan: ConnectionPlan) -> None:
 
 
 def _noise(plan: ConnectionPlan) -> None:
-    """The internet knocks: single SYNs from anywhere, stray answers; and what comes back as unreachable."""
+    """Send single SYNs and stray answers from the internet, and the unreachable messages that they cause."""
     world, rng = plan.world, plan.rng
     _, start = plan.arrivals("noise", np.array([world.router]), 14.0, ALWAYS)
     n = len(start)
@@ -358,7 +360,7 @@ def _noise(plan: ConnectionPlan) -> None:
     talk.say(0, plan.template("ntp answer", service.ntp, 4))
     sport, site = rng.integers(32768, 61000, n), world.outside[(10 + who % 4) % len(world.outside)]
     plan.udp("late", site, who, sport, start, talk, sport=123, six=False)
-    unreachable(plan, who, site, start + 0.0005, np.full(n, 123), sport, frames.UDP, 3)
+    unreachable_device(plan, who, site, start + 0.0005, np.full(n, 123), sport, frames.UDP, 3)
     # Hosts that are down: the router says so, after the connection has been tried in vain.
     who, start = plan.arrivals("down", world.people, 0.12, OFFICE)
     n = len(who)
@@ -366,14 +368,14 @@ def _noise(plan: ConnectionPlan) -> None:
     local = rng.integers(49152, 65535, n)
     gone = world.strangers(world.anywhere(n, rng), rng)
     plan.tcp("web", who, gone, port, start, None, opening=wire.UNANSWERED, tries=rng.integers(1, 4, n), sport=local)
-    unreachable(plan, np.full(n, world.router), who, start + 0.05, local, port, frames.TCP, 1, about=gone)
+    unreachable_device(plan, np.full(n, world.router), who, start + 0.05, local, port, frames.TCP, 1, about=gone)
 
 
-def unreachable(
+def unreachable_device(
     plan: ConnectionPlan, a: Ints, b: Ints, start: Floats, sport: Ints, dport: Ints, proto: int, code: int, *,
     about: Ints | None = None, label: str = "normal",
 ) -> None:  # fmt: skip
-    """ICMP from `a` to `b`: a packet of `b` (from `sport` to `dport`) did not arrive at `about`, else `a`."""
+    """Send ICMP from `a` to `b`: a packet of `b` (`sport` to `dport`) did not arrive at `about`, else `a`."""
     addresses = plan.world.arrays()[1]
     target = a if about is None else about
     quotes = []

@@ -111,8 +111,8 @@ def try_password(
     talk.say(1, filler=52, wait=slow, when=np.logical_and(when, np.logical_not(accepted)))
 
 
-def look_up(plan: ConnectionPlan, hosts: Ints, sites: Ints, start: Floats) -> None:
-    """The DNS questions before a connection: address, often also of version 6, sometimes HTTPS."""
+def dns_dialogue(plan: ConnectionPlan, hosts: Ints, sites: Ints, start: Floats) -> None:
+    """Ask the DNS questions before a connection: address, often also of version 6, sometimes HTTPS."""
     world, rng = plan.world, plan.rng
     n = len(hosts)
     if not n:
@@ -129,12 +129,12 @@ def look_up(plan: ConnectionPlan, hosts: Ints, sites: Ints, start: Floats) -> No
 
 
 def _question(plan: ConnectionPlan, site: int, kind: int) -> Parts:
-    """What a host asks for a site."""
+    """Return the question of a host about a site."""
     return said.dns_query(plan.world.names[site], kind, edns=site % 3 == 0)
 
 
 def _answer(plan: ConnectionPlan, site: int, kind: int) -> Parts:
-    """What the resolver says: addresses, or that there are none of that kind."""
+    """Return the resolver's answer: addresses, or that there are none of that kind."""
     world = plan.world
     end = int(world.outside[site])
     addresses = world.arrays()[1]

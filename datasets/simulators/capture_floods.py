@@ -14,12 +14,12 @@ from netclust.datasets.simulators import capture_services as service
 from netclust.datasets.simulators.capture_campaigns import (
     OPEN_PORTS,
     AttackCampaign,
-    attacker,
+    campaign_attacker,
+    campaign_pace,
+    campaign_server,
     log_uniform,
-    pace,
-    server,
 )
-from netclust.datasets.simulators.capture_devices import unreachable
+from netclust.datasets.simulators.capture_devices import unreachable_device
 from netclust.datasets.simulators.capture_plan import ConnectionPlan, Talk
 from netclust.datasets.simulators.capture_world import Ints
 from netclust.kernels.packets import packet_frames as frames
@@ -59,7 +59,7 @@ def syn_flood(plan: ConnectionPlan, c: AttackCampaign) -> None:
     rng, world = plan.rng, plan.world
     n = int(log_uniform(rng, 400, MAX_CONNECTIONS))
     rate = log_uniform(rng, 20, 2000)
-    victim = server(plan)
+    victim = campaign_server(plan)
     port = int(rng.choice(OPEN_PORTS[victim]))
     pool = world.strangers(world.anywhere(n, rng), rng)
     if rng.random() < 0.3:
@@ -75,7 +75,7 @@ def syn_flood(plan: ConnectionPlan, c: AttackCampaign) -> None:
         pool,
         world.inside[victim],
         port,
-        pace(plan, c.start, n, rate),
+        campaign_pace(plan, c.start, n, rate),
         None,
         opening=opening,
         tries=tries,
@@ -98,12 +98,12 @@ def _answers(plan: ConnectionPlan, targets: Ints, ports: Ints, filtered: float) 
 def port_scan(plan: ConnectionPlan, c: AttackCampaign) -> None:
     """SYNs to many ports of one or a few hosts, slow or fast, by raw packets or by plain connections."""
     rng, world = plan.rng, plan.world
-    me = attacker(plan, 0.5)
+    me = campaign_attacker(plan, 0.5)
     hosts = min(int(log_uniform(rng, 1, 12)), len(world.inside) - 1)
     count = int(log_uniform(rng, 15, 2500 / hosts + 16))
     targets = rng.choice(world.inside[world.inside != me], hosts, replace=False)
     if rng.random() < 0.5:
-        targets[0] = world.inside[server(plan)]
+        targets[0] = world.inside[campaign_server(plan)]
     targets = np.unique(targets[targets != me])
     ports = np.unique(np.concatenate([_COMMON, rng.permutation(np.arange(1, 10_000))[:count]]))[: count + len(_COMMON)]
     grid = np.stack(np.meshgrid(targets, rng.permutation(ports)[:count], indexing="ij"), -1).reshape(-1, 2)
@@ -127,7 +127,7 @@ def port_scan(plan: ConnectionPlan, c: AttackCampaign) -> None:
         np.full(n, me),
         grid[:, 0],
         grid[:, 1],
-        pace(plan, c.start, n, log_uniform(rng, 0.3, 400)),
+        campaign_pace(plan, c.start, n, log_uniform(rng, 0.3, 400)),
         None,
         opening=opening,
         tries=tries,
@@ -162,14 +162,14 @@ def arp_scan(plan: ConnectionPlan, c: AttackCampaign) -> None:
     ends, there = ends[ends != me], there[ends != me]
     for attempt in range(int(rng.integers(1, 3))):
         on = np.ones(len(ends), bool) if attempt == 0 else ~there
-        start = pace(plan, c.start + 2.0 * attempt, int(on.sum()), log_uniform(rng, 2, 600))
+        start = campaign_pace(plan, c.start + 2.0 * attempt, int(on.sum()), log_uniform(rng, 2, 600))
         plan.arp(c.name, np.full(len(start), me), ends[on], start, there[on], label=c.name)
 
 
 def host_sweep(plan: ConnectionPlan, c: AttackCampaign) -> None:
     """Pings to every address of the network; from outside the router answers for a few who are not there."""
     rng = plan.rng
-    me = attacker(plan, 0.6)
+    me = campaign_attacker(plan, 0.6)
     ends, there = _everyone(plan, float(rng.uniform(0.3, 1.0)))
     ends, there = ends[ends != me], there[ends != me]
     talk = Talk(len(ends))
@@ -182,7 +182,7 @@ def host_sweep(plan: ConnectionPlan, c: AttackCampaign) -> None:
         c.name,
         np.full(len(ends), me),
         ends,
-        pace(plan, c.start, len(ends), log_uniform(rng, 1, 300)),
+        campaign_pace(plan, c.start, len(ends), log_uniform(rng, 1, 300)),
         talk,
         label=c.name,
         **more,
@@ -213,7 +213,7 @@ def botnet_scan(plan: ConnectionPlan, c: AttackCampaign) -> None:
         np.full(n, me),
         targets,
         ports,
-        pace(plan, c.start, n, log_uniform(rng, 1, 150)),
+        campaign_pace(plan, c.start, n, log_uniform(rng, 1, 150)),
         talk,
         opening=opening,
         tries=1,
@@ -223,8 +223,8 @@ def botnet_scan(plan: ConnectionPlan, c: AttackCampaign) -> None:
     )
 
 
-def amplification(plan: ConnectionPlan, c: AttackCampaign) -> None:
-    """Large answers of open servers that the victim never asked for: DNS, NTP or SNMP, one way."""
+def amplification_flood(plan: ConnectionPlan, c: AttackCampaign) -> None:
+    """Send large answers of open servers that the victim never requested: DNS, NTP or SNMP, one way."""
     rng, world = plan.rng, plan.world
     victim = int(rng.choice(world.inside))
     reflectors = world.outside[rng.permutation(len(world.outside))[: int(log_uniform(rng, 5, 400))]]
@@ -266,7 +266,7 @@ def amplification(plan: ConnectionPlan, c: AttackCampaign) -> None:
         label=c.name,
     )
     few = rng.permutation(flows)[: min(flows, 15)]
-    unreachable(
+    unreachable_device(
         plan,
         np.full(len(few), victim),
         _sources(plan, few),
@@ -288,7 +288,7 @@ def _sources(plan: ConnectionPlan, few: Ints) -> Ints:
 def udp_flood(plan: ConnectionPlan, c: AttackCampaign) -> None:
     """Datagrams of any size to one or many ports of a victim, from one host, several, or invented ones."""
     rng, world = plan.rng, plan.world
-    victim = int(world.inside[server(plan)])
+    victim = int(world.inside[campaign_server(plan)])
     packets, rate = int(log_uniform(rng, 800, 30_000)), log_uniform(rng, 50, 4000)
     flows = min(MAX_CONNECTIONS, int(log_uniform(rng, 1, packets / 4)))
     each = min(packets // flows, 2000)
@@ -296,7 +296,7 @@ def udp_flood(plan: ConnectionPlan, c: AttackCampaign) -> None:
     if rng.random() < 0.5:
         sources = world.strangers(world.anywhere(flows, rng), rng)
     else:
-        sources = rng.choice(np.array([attacker(plan, 0.2) for _ in range(3)]), flows)
+        sources = rng.choice(np.array([campaign_attacker(plan, 0.2) for _ in range(3)]), flows)
     sources = np.where(sources == victim, world.outside[0], sources)
     ports = (
         rng.integers(1, 65535, flows)
@@ -326,7 +326,7 @@ def syn_ack_reflection(plan: ConnectionPlan, c: AttackCampaign) -> None:
         rng.choice(reflectors, n),
         np.full(n, victim),
         rng.integers(1024, 65535, n),
-        pace(plan, c.start, n, log_uniform(rng, 10, 1000)),
+        campaign_pace(plan, c.start, n, log_uniform(rng, 10, 1000)),
         None,
         opening=opening,
         tries=np.where(resets, 1, rng.integers(1, 5, n)),

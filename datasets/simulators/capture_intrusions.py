@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from netclust.datasets.simulators import capture_dialogues as talks
 from netclust.datasets.simulators import capture_payloads as said
 from netclust.datasets.simulators import capture_services as service
-from netclust.datasets.simulators.capture_campaigns import AttackCampaign, attacker, log_uniform, pace
+from netclust.datasets.simulators.capture_campaigns import AttackCampaign, campaign_attacker, campaign_pace, log_uniform
 from netclust.datasets.simulators.capture_plan import ConnectionPlan, Talk
-from netclust.datasets.simulators.capture_templates import Part, Parts, Patch, noise, size_of
+from netclust.datasets.simulators.capture_templates import Part, Parts, Patch, size_of, template_noise
 from netclust.datasets.simulators.capture_world import BUILD, FILES, MAIL, Floats
 from netclust.kernels.packets import packet_frames as frames
 from netclust.kernels.packets import packet_writer as wire
@@ -41,10 +41,10 @@ def _guesses(plan: ConnectionPlan, c: AttackCampaign, most: float) -> tuple[NDAr
     """Sources, times and target of password guesses: one attacker, or several in turn."""
     rng, world = plan.rng, plan.world
     n = int(log_uniform(rng, 12, most))
-    sources = np.array([attacker(plan, 0.25) for _ in range(int(rng.choice([1, 1, 1, 3, 12])))])
+    sources = np.array([campaign_attacker(plan, 0.25) for _ in range(int(rng.choice([1, 1, 1, 3, 12])))])
     target = int(world.inside[FILES])
     sources = sources[sources != target]
-    return rng.choice(sources, n), pace(plan, c.start, n, log_uniform(rng, 0.05, 12)), target
+    return rng.choice(sources, n), campaign_pace(plan, c.start, n, log_uniform(rng, 0.05, 12)), target
 
 
 def ssh_brute_force(plan: ConnectionPlan, c: AttackCampaign) -> None:
@@ -102,8 +102,8 @@ def dns_exfiltration(plan: ConnectionPlan, c: AttackCampaign) -> None:
     kind = int(rng.choice([said.A, said.AAAA, said.TXT, said.MX]))
     query = said.dns_carrier(zone, widths, alphabet, kind)
     answers: dict[int, Parts] = {
-        said.A: (noise(4),),
-        said.AAAA: (noise(16),),
+        said.A: (template_noise(4),),
+        said.AAAA: (template_noise(16),),
         said.MX: (b"\0\x0a\x01a\xc0\x0c",),
         said.TXT: _text(int(log_uniform(rng, 8, 240)), alphabet),
     }
@@ -125,7 +125,7 @@ def dns_exfiltration(plan: ConnectionPlan, c: AttackCampaign) -> None:
         np.full(flows, me),
         resolver,
         53,
-        pace(plan, c.start, flows, 1.0 / (gap * each)),
+        campaign_pace(plan, c.start, flows, 1.0 / (gap * each)),
         talk,
         label=c.name,
     )
@@ -190,7 +190,7 @@ def beaconing(plan: ConnectionPlan, c: AttackCampaign) -> None:
             1, tell, filler=np.where(work, plan.sizes(n, 40_000, 1.2, 1000, 5e6), reply), wait=0.02, table=frames.TEXT
         )
     if rng.random() < 0.5:
-        talks.look_up(plan, hosts[:1], np.array([site]), start[:1] - 0.1)
+        talks.dns_dialogue(plan, hosts[:1], np.array([site]), start[:1] - 0.1)
     port = int(rng.choice([443, 443, 8443])) if secure else int(rng.choice([80, 80, 8080]))
     plan.tcp(c.name, hosts, world.outside[site], port, start, talk, six=False, label=c.name)
 
@@ -198,7 +198,7 @@ def beaconing(plan: ConnectionPlan, c: AttackCampaign) -> None:
 def web_attack(plan: ConnectionPlan, c: AttackCampaign) -> None:
     """Requests with odd parameters, one after the other, to the office's web server: harmless text, mostly refused."""
     rng, world = plan.rng, plan.world
-    me = attacker(plan, 0.2)
+    me = campaign_attacker(plan, 0.2)
     n = int(log_uniform(rng, 8, 600))
     agent = str(rng.choice(["chrome", "firefox", "curl", "python", "go"]))
     first, last = sorted(rng.choice(len(_ODD_PATHS) + 1, 2, replace=False).tolist())
@@ -227,7 +227,7 @@ def web_attack(plan: ConnectionPlan, c: AttackCampaign) -> None:
         np.full(n, me),
         world.inside[MAIL],
         80,
-        pace(plan, c.start, n, log_uniform(rng, 0.05, 20)),
+        campaign_pace(plan, c.start, n, log_uniform(rng, 0.05, 20)),
         talk,
         six=False,
         label=c.name,

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from netclust.datasets.simulators.capture_templates import (
     Part,
     Patch,
-    decimal,
-    digits,
-    hexdigits,
-    length,
-    noise,
     size_of,
-    tag,
+    template_digits,
+    template_hexdigits,
+    template_length,
+    template_length_decimal,
+    template_noise,
+    template_tag,
 )
 
 A, PTR, MX, TXT, AAAA, SRV, HTTPS, ANY = 1, 12, 15, 16, 28, 33, 65, 255
@@ -148,11 +148,12 @@ def client_hello(kind: str, name: str) -> Parts:
         if number == 16 and not hello.alpn:
             continue
         if number == 51:
-            extensions += [_u16s((51, 38, 36, 29, 32)), noise(32)]
+            extensions += [_u16s((51, 38, 36, 29, 32)), template_noise(32)]
         else:
             extensions.append(struct.pack(">H", number) + _sized(fixed.get(number, b"")))
     body: Parts = (
-        _u16s((0x0303,)), noise(32), b"\x20", noise(32, rank=0), _sized(_u16s(hello.ciphers)) + b"\1\0",
+        _u16s((0x0303,)), template_noise(32), b"\x20", template_noise(32, rank=0),
+        _sized(_u16s(hello.ciphers)) + b"\1\0",
         struct.pack(">H", size_of(tuple(extensions))), *extensions,
     )  # fmt: skip
     return _record(22, (b"\1" + size_of(body).to_bytes(3, "big"), *body), 0x0301)
@@ -164,9 +165,11 @@ _CHANGE = bytes.fromhex("140303000101")
 def server_hello(kind: str, cipher: int) -> Parts:
     """A ServerHello and the head of what follows encrypted; TLS 1.2 clients resume, so no certificate is seen."""
     modern = HELLOS[kind].tls13
-    extensions: Parts = (bytes.fromhex("002b0002030400330024001d0020"), noise(32)) if modern else (b"\xff\1\0\1\0",)
+    extensions: Parts = (
+        (bytes.fromhex("002b0002030400330024001d0020"), template_noise(32)) if modern else (b"\xff\1\0\1\0",)
+    )
     body: Parts = (
-        _u16s((0x0303,)), noise(32), b"\x20", noise(32, rank=0), _u16s((cipher,)) + b"\0",
+        _u16s((0x0303,)), template_noise(32), b"\x20", template_noise(32, rank=0), _u16s((cipher,)) + b"\0",
         struct.pack(">H", size_of(extensions)), *extensions,
     )  # fmt: skip
     head = _record(22, (b"\2" + size_of(body).to_bytes(3, "big"), *body))
@@ -176,26 +179,32 @@ def server_hello(kind: str, cipher: int) -> Parts:
 def client_finished(kind: str) -> Parts:
     """ChangeCipherSpec and the client's Finished."""
     if HELLOS[kind].tls13:
-        return (_CHANGE, b"\x17\3\3\0\x45", noise(69))
-    return (_CHANGE, b"\x16\3\3\0\x28", noise(40))
+        return (_CHANGE, b"\x17\3\3\0\x45", template_noise(69))
+    return (_CHANGE, b"\x16\3\3\0\x28", template_noise(40))
 
 
 def _sealed(kind: int = 23) -> Parts:
-    """The head of an encrypted record; the filler is its content."""
-    return (struct.pack(">BH", kind, 0x0303), length())
+    """Return the head of an encrypted record; the filler is its content."""
+    return (struct.pack(">BH", kind, 0x0303), template_length())
 
 
 def quic_initial(long_id: int) -> Parts:
     """A QUIC version 1 Initial packet that fills a datagram of 1,200 bytes."""
-    head = size_of((b"\xc3\0\0\0\1\x08", noise(long_id), b"\0\0", b"\x44\x00"))
+    head = size_of((b"\xc3\0\0\0\1\x08", template_noise(long_id), b"\0\0", b"\x44\x00"))
     rest = 1200 - head
-    return (b"\xc3\0\0\0\1" + bytes([long_id]), noise(long_id), b"\0\0", struct.pack(">H", 0x4000 | rest), noise(rest))
+    return (
+        b"\xc3\0\0\0\1" + bytes([long_id]),
+        template_noise(long_id),
+        b"\0\0",
+        struct.pack(">H", 0x4000 | rest),
+        template_noise(rest),
+    )
 
 
 def quic_handshake() -> Parts:
     """The server's Initial and Handshake in one datagram."""
     rest = 1200 - 9 - 8 - 3
-    return (b"\xc1\0\0\0\1\0\x08", noise(8), b"\0", struct.pack(">H", 0x4000 | rest), noise(rest))
+    return (b"\xc1\0\0\0\1\0\x08", template_noise(8), b"\0", struct.pack(">H", 0x4000 | rest), template_noise(rest))
 
 
 def _name(name: str) -> bytes:
@@ -205,14 +214,17 @@ def _name(name: str) -> bytes:
 def dns_query(name: str, kind: int, edns: bool = False) -> Parts:
     """A DNS question."""
     extra = b"\0\0\x29\x04\xd0\0\0\0\0\0\0" if edns else b""
-    return (tag(), struct.pack(">5H", 0x0100, 1, 0, 0, int(edns)) + _name(name) + struct.pack(">2H", kind, 1) + extra)
+    return (
+        template_tag(),
+        struct.pack(">5H", 0x0100, 1, 0, 0, int(edns)) + _name(name) + struct.pack(">2H", kind, 1) + extra,
+    )
 
 
 def dns_answer(name: str, kind: int, data: tuple[bytes, ...], code: int = 0, ttl: int = 300) -> Parts:
     """The answer to it: these resource data, or an error code."""
     head = struct.pack(">5H", 0x8180 | code, 1, len(data), 0, 0) + _name(name) + struct.pack(">2H", kind, 1)
     records = b"".join(b"\xc0\x0c" + struct.pack(">2HIH", kind, 1, ttl, len(rdata)) + rdata for rdata in data)
-    return (tag(), head + records)
+    return (template_tag(), head + records)
 
 
 def text_data(text: str) -> bytes:
@@ -235,7 +247,7 @@ def dns_carrier(zone: str, widths: tuple[int, ...], alphabet: type[Patch] | int,
     labels: list[Part] = []
     for width in widths:
         labels += [bytes([width]), Patch(int(alphabet), width) if isinstance(alphabet, int) else alphabet(0, width)]
-    return (tag(), struct.pack(">5H", 0x0100, 1, 0, 0, 0), *labels, _name(zone) + struct.pack(">2H", kind, 1))
+    return (template_tag(), struct.pack(">5H", 0x0100, 1, 0, 0, 0), *labels, _name(zone) + struct.pack(">2H", kind, 1))
 
 
 def carried(query: Parts, kind: int, rdata: Parts, code: int = 0) -> Parts:
@@ -245,7 +257,7 @@ def carried(query: Parts, kind: int, rdata: Parts, code: int = 0) -> Parts:
     records: Parts = ()
     if rdata:
         records = (b"\xc0\x0c" + struct.pack(">2HIH", kind, 1, 1, size_of(rdata)), *rdata)
-    return (tag(), struct.pack(">5H", 0x8180 | code, 1, answers, 0, 0), *labels, *records)
+    return (template_tag(), struct.pack(">5H", 0x8180 | code, 1, answers, 0, 0), *labels, *records)
 
 
 def over_tcp(message: Parts) -> Parts:
@@ -281,19 +293,25 @@ def http_request(agent: str, host: str, path: str, method: str = "GET", extra: s
         lines += "Accept: */*\r\n"
     lines += extra
     if agent in ("chrome", "firefox", "safari"):
-        cookie: Parts = (b"Cookie: session=", hexdigits(16 + len(host) % 17), b"\r\n")
+        cookie: Parts = (b"Cookie: session=", template_hexdigits(16 + len(host) % 17), b"\r\n")
     else:
         cookie = ()
     if method == "POST":
         form = b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: "
-        return (lines.encode(), *cookie, form, decimal(), b"\r\n\r\n")
+        return (lines.encode(), *cookie, form, template_length_decimal(), b"\r\n\r\n")
     return (lines.encode(), *cookie, b"\r\n")
 
 
 def http_response(code: str, content: str, server: str) -> Parts:
     """A response head that announces the filler as its content."""
     head = f'HTTP/1.1 {code}\r\nServer: {server}\r\nContent-Type: {content}\r\nETag: "'
-    return (head.encode(), hexdigits(12), b'"\r\nConnection: keep-alive\r\nContent-Length: ', decimal(), b"\r\n\r\n")
+    return (
+        head.encode(),
+        template_hexdigits(12),
+        b'"\r\nConnection: keep-alive\r\nContent-Length: ',
+        template_length_decimal(),
+        b"\r\n\r\n",
+    )
 
 
 def mqtt_connect(client: str) -> Parts:
@@ -304,5 +322,13 @@ def mqtt_connect(client: str) -> Parts:
 
 def mqtt_publish(topic: str) -> Parts:
     """A PUBLISH of one reading."""
-    body: Parts = (_sized(topic.encode()) + b'{"value":2', digits(1), b".", digits(2), b',"n":', digits(4), b"}")
+    body: Parts = (
+        _sized(topic.encode()) + b'{"value":2',
+        template_digits(1),
+        b".",
+        template_digits(2),
+        b',"n":',
+        template_digits(4),
+        b"}",
+    )
     return (b"\x30" + bytes([size_of(body)]), *body)

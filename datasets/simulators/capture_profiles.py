@@ -64,12 +64,12 @@ def _pages(
     sites = np.where(other, plan.sites(hosts), sites)
     times = times + np.where(other, plan.rng.gamma(1.5, 0.4, len(hosts)), plan.rng.uniform(0.0, 0.05, len(hosts)))
     fresh = plan.rng.random(len(hosts)) < 0.55
-    talks.look_up(plan, hosts[fresh], sites[fresh], times[fresh] - plan.rng.uniform(0.03, 0.2, int(fresh.sum())))
+    talks.dns_dialogue(plan, hosts[fresh], sites[fresh], times[fresh] - plan.rng.uniform(0.03, 0.2, int(fresh.sum())))
     return hosts, sites, times
 
 
 def _web(plan: ConnectionPlan) -> None:
-    """HTTPS: some requests on each connection, idle times with keep-alives, every way to close."""
+    """Simulate HTTPS: some requests per connection, idle times with keep-alives, every way to close."""
     hosts, sites, times = _pages(plan, "web", PAGES_PER_HOUR, OFFICE, 3.0)
     n, rng = len(hosts), plan.rng
     talk = Talk(n)
@@ -88,7 +88,7 @@ def _web(plan: ConnectionPlan) -> None:
 
 
 def _quic(plan: ConnectionPlan) -> None:
-    """HTTP/3."""
+    """Simulate HTTP/3."""
     hosts, sites, times = _pages(plan, "quic", 0.12 * PAGES_PER_HOUR, OFFICE, 2.0)
     n, rng = len(hosts), plan.rng
     talk = Talk(n)
@@ -117,7 +117,7 @@ def _exchange(
     wait: Floats,
     on: NDArray[np.bool_],
 ) -> None:
-    """A request for one of the usual paths and its response, in clear; host -1 is the office's own."""
+    """Request one of the usual paths and respond, in clear; host -1 is the office's own."""
     rng, n = plan.rng, talk.n
 
     def ask(agent: int, site: int, path: int) -> Parts:
@@ -137,7 +137,7 @@ def _exchange(
 
 
 def _plain_web(plan: ConnectionPlan) -> None:
-    """HTTP without encryption: old sites, mirrors, certificate checks; and visitors of the office's own server."""
+    """Simulate HTTP without encryption: old sites, mirrors, certificate checks, visitors of the office's own server."""
     hosts, sites, times = _pages(plan, "plain_web", 0.18 * PAGES_PER_HOUR, OFFICE, 1.0)
     n, rng, world = len(hosts), plan.rng, plan.world
     talk = Talk(n)
@@ -183,7 +183,8 @@ def _plain_web(plan: ConnectionPlan) -> None:
 
 
 def _dns(plan: ConnectionPlan) -> None:
-    """Lookups of their own: reverse names, mail exchangers, texts, misspelt names, long hashed names; some by TCP."""
+    """Simulate lookups of their own: reverse names, mail exchangers, texts, misspelt names, hashed names; some by
+    TCP."""
     world, rng = plan.world, plan.rng
     who, start = plan.arrivals("dns", world.inside, 7.0, OFFICE)
     n = len(who)
@@ -236,7 +237,7 @@ def _odd(plan: ConnectionPlan, site: int, sort: int) -> tuple[str, int, tuple[by
 
 
 def _mail(plan: ConnectionPlan) -> None:
-    """Sending, fetching by POP3 and IMAP, in clear inside and under TLS outside; servers that deliver to the office."""
+    """Send mail, and fetch it by POP3 and IMAP: in clear inside, under TLS outside; servers deliver to the office."""
     world, rng = plan.world, plan.rng
     for name, rate in (("smtp", 0.5), ("pop3", 1.2), ("imap", 1.5), ("mail_tls", 1.5), ("delivery", 9.0)):
         clients = world.people if name != "delivery" else np.array([MAIL])
@@ -271,28 +272,35 @@ def _mail(plan: ConnectionPlan) -> None:
             )
             for k in range(6):
                 text = f"RETR {k + 1}" if name == "pop3" else f"a{k + 4} UID FETCH {900 + k} BODY[]"
-                talk.say(0, plan.template(text, service.line, text), wait=0.01, when=waiting > k)
+                talk.say(0, plan.template(text, service.service_line, text), wait=0.01, when=waiting > k)
                 ok = "+OK 5123 octets" if name == "pop3" else f"* {300 + k} FETCH (BODY[] {{5123}}"
                 talk.say(
-                    1, plan.template(ok, service.line, ok), filler=5123, wait=0.005, when=waiting > k, table=frames.TEXT
+                    1,
+                    plan.template(ok, service.service_line, ok),
+                    filler=5123,
+                    wait=0.005,
+                    when=waiting > k,
+                    table=frames.TEXT,
                 )
             bye = "QUIT" if name == "pop3" else "a99 LOGOUT"
             if name == "imap":
                 # Half of the clients stay and wait for news.
                 idle = rng.random(n) < 0.5
-                talk.say(0, plan.template("idle", service.line, "a50 IDLE"), wait=0.05, when=idle)
-                talk.say(1, plan.template("idling", service.line, "+ idling"), when=idle)
+                talk.say(0, plan.template("idle", service.service_line, "a50 IDLE"), wait=0.05, when=idle)
+                talk.say(1, plan.template("idling", service.service_line, "+ idling"), when=idle)
                 for _ in range(4):
                     talk.say(
                         1,
-                        plan.template("exists", service.line, "* 301 EXISTS"),
+                        plan.template("exists", service.service_line, "* 301 EXISTS"),
                         wait=rng.uniform(60, 500, n),
                         when=idle,
                     )
-                talk.say(0, plan.template("done", service.line, "DONE"), wait=rng.uniform(1, 300, n), when=idle)
-            talk.say(0, plan.template(bye, service.line, bye), wait=0.02)
+                talk.say(0, plan.template("done", service.service_line, "DONE"), wait=rng.uniform(1, 300, n), when=idle)
+            talk.say(0, plan.template(bye, service.service_line, bye), wait=0.02)
             talk.say(
-                1, plan.template(f"bye {name}", service.line, "+OK Bye." if name == "pop3" else "* BYE"), wait=0.002
+                1,
+                plan.template(f"bye {name}", service.service_line, "+OK Bye." if name == "pop3" else "* BYE"),
+                wait=0.002,
             )
             plan.tcp(name, who, world.inside[MAIL], 110 if name == "pop3" else 143, start, talk, keepalive=120.0)
         else:
@@ -313,7 +321,7 @@ def _mail(plan: ConnectionPlan) -> None:
 
 
 def _ssh(plan: ConnectionPlan) -> None:
-    """Shells with typing, copies, and scripts that log in quickly to several hosts; now and then a wrong password."""
+    """Simulate shells with typing, copies and scripts that log in to several hosts, sometimes with a wrong password."""
     world, rng = plan.world, plan.rng
     staff = np.concatenate([world.role("linux", "mac"), world.inside[[BUILD]]])
     who, start = plan.arrivals("ssh", staff, 1.0, OFFICE)
@@ -351,5 +359,6 @@ def _ssh(plan: ConnectionPlan) -> None:
 
 
 BENIGN: dict[str, Callable[[ConnectionPlan], None]] = {
-    "web": _web, "quic": _quic, "plain_web": _plain_web, "dns": _dns, "mail": _mail, "ssh": _ssh, **TRANSFERS, **DEVICES,
+    "web": _web, "quic": _quic, "plain_web": _plain_web, "dns": _dns, "mail": _mail, "ssh": _ssh,
+    **TRANSFERS, **DEVICES,
 }  # fmt: skip

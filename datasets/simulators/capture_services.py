@@ -11,7 +11,15 @@ from __future__ import annotations
 import struct
 
 from netclust.datasets.simulators.capture_payloads import PTR, Parts
-from netclust.datasets.simulators.capture_templates import digits, hexdigits, length, little, noise, size_of, tag
+from netclust.datasets.simulators.capture_templates import (
+    size_of,
+    template_digits,
+    template_hexdigits,
+    template_length,
+    template_length_little_endian,
+    template_noise,
+    template_tag,
+)
 
 Lines = tuple[tuple[int, Parts], ...]
 """A dialogue: who speaks (0: the client), and what."""
@@ -44,19 +52,19 @@ def ssh_kexinit(flavour: int) -> Parts:
     """The algorithms that a side offers; flavours differ in length."""
     names = (_ALGORITHMS[0] + b",diffie-hellman-group14-sha256" * (flavour % 4), *_ALGORITHMS[1:])
     lists = b"".join(struct.pack(">I", len(name)) + name for name in names)
-    return _ssh_packet((b"\x14", noise(16), lists + bytes(5)))
+    return _ssh_packet((b"\x14", template_noise(16), lists + bytes(5)))
 
 
 def ssh_exchange() -> Parts:
     """The client's key."""
-    return _ssh_packet((b"\x1e\0\0\0\x20", noise(32)))
+    return _ssh_packet((b"\x1e\0\0\0\x20", template_noise(32)))
 
 
 def ssh_reply() -> Parts:
     """The server's key, signed, and the switch to encryption."""
-    key: Parts = (b"\0\0\0\x0bssh-ed25519\0\0\0\x20", noise(32))
-    signature: Parts = (b"\0\0\0\x0bssh-ed25519\0\0\0\x40", noise(64))
-    body: Parts = (b"\x1f\0\0\0\x33", *key, b"\0\0\0\x20", noise(32), b"\0\0\0\x53", *signature)
+    key: Parts = (b"\0\0\0\x0bssh-ed25519\0\0\0\x20", template_noise(32))
+    signature: Parts = (b"\0\0\0\x0bssh-ed25519\0\0\0\x40", template_noise(64))
+    body: Parts = (b"\x1f\0\0\0\x33", *key, b"\0\0\0\x20", template_noise(32), b"\0\0\0\x53", *signature)
     return (*_ssh_packet(body), *_ssh_packet((b"\x15",)))
 
 
@@ -84,13 +92,13 @@ def mail_head(user: str, server: str, domain: str) -> Parts:
     """The first lines of a message; the filler is its text."""
     home = server.partition(".")[2]
     text = f"From: {user}@{home}\r\nTo: info@{domain}\r\nSubject: Re: order\r\nMIME-Version: 1.0\r\nMessage-ID: <"
-    return (text.encode(), hexdigits(12), f"@{home}>\r\n\r\n".encode())
+    return (text.encode(), template_hexdigits(12), f"@{home}>\r\n\r\n".encode())
 
 
 def smtp_end() -> Lines:
     """What follows the message."""
     return (
-        (0, (b"\r\n.\r\n",)), (1, (b"250 2.0.0 Ok: queued as ", hexdigits(10), b"\r\n")), (0, (b"QUIT\r\n",)),
+        (0, (b"\r\n.\r\n",)), (1, (b"250 2.0.0 Ok: queued as ", template_hexdigits(10), b"\r\n")), (0, (b"QUIT\r\n",)),
         (1, (b"221 2.0.0 Bye\r\n",)),
     )  # fmt: skip
 
@@ -118,7 +126,7 @@ def imap_lines(server: str, user: str, waiting: int) -> Lines:
 def ftp_login(server: str, user: str, accepted: bool) -> Lines:
     """Greeting, name, password and what the server says to it."""
     verdict = "230 Login successful." if accepted else "530 Login incorrect."
-    password: Parts = (b"PASS ", hexdigits(6 + len(user) % 5), b"\r\n")
+    password: Parts = (b"PASS ", template_hexdigits(6 + len(user) % 5), b"\r\n")
     return (
         *_lines((1, f"220 {server} FTP server (vsFTPd 3.0.5)"), (0, f"USER {user}")),
         *_lines((1, "331 Please specify the password.")),
@@ -127,14 +135,19 @@ def ftp_login(server: str, user: str, accepted: bool) -> Lines:
     )  # fmt: skip
 
 
-def line(text: str) -> Parts:
-    """One line of a dialogue."""
+def service_line(text: str) -> Parts:
+    """Return one line of a dialogue."""
     return (f"{text}\r\n".encode(),)
 
 
 def ntp(mode: int) -> Parts:
     """An NTP packet: 3 asks, 4 answers."""
-    return (bytes([0x20 | mode, 2 if mode == 4 else 0, 6, 0xEC, 0, 0, 1, 0]), noise(4), b"\x0a\0\0\1", noise(32))
+    return (
+        bytes([0x20 | mode, 2 if mode == 4 else 0, 6, 0xEC, 0, 0, 1, 0]),
+        template_noise(4),
+        b"\x0a\0\0\1",
+        template_noise(32),
+    )
 
 
 def snmp(kind: int, values: int, community: str = "public") -> Parts:
@@ -144,11 +157,11 @@ def snmp(kind: int, values: int, community: str = "public") -> Parts:
     size = 0
     value = b"\x04\x08" if values else b"\x05\x00"
     for _ in range(max(values, 1)):
-        bind: Parts = (name, value, noise(8)) if values else (name, value)
+        bind: Parts = (name, value, template_noise(8)) if values else (name, value)
         inner += [_ber(0x30, size_of(bind)), *bind]
         size += len(_ber(0x30, size_of(bind))) + size_of(bind)
     binds = (_ber(0x30, size), *inner)
-    head: Parts = (b"\x02\x04\x1a", noise(3), b"\x02\x01\x00\x02\x01" + (b"\x0a" if kind == 0xA5 else b"\x00"))
+    head: Parts = (b"\x02\x04\x1a", template_noise(3), b"\x02\x01\x00\x02\x01" + (b"\x0a" if kind == 0xA5 else b"\x00"))
     pdu = size_of(head) + len(binds[0]) + size  # type: ignore[arg-type]
     access = b"\x02\x01\x01\x04" + bytes([len(community)]) + community.encode()
     whole = len(access) + len(_ber(kind, pdu)) + pdu
@@ -189,9 +202,9 @@ def ssdp(target: str) -> Parts:
     return (text.encode(),)
 
 
-def syslog(host: str) -> Parts:
-    """One line of a device's log."""
-    return (f"<30>Jan  1 00:00:00 {host} kernel: link ".encode(), digits(4), b" state ", digits(1))
+def syslog_service(host: str) -> Parts:
+    """Return one line of a device's log."""
+    return (f"<30>Jan  1 00:00:00 {host} kernel: link ".encode(), template_digits(4), b" state ", template_digits(1))
 
 
 def print_job(user: str) -> Parts:
@@ -205,14 +218,14 @@ def smb_negotiate() -> Parts:
     """A client's SMB 2 NEGOTIATE."""
     body = struct.pack("<HHHHI", 36, 5, 1, 0, 0x7F)
     dialects = struct.pack("<5H", 0x0202, 0x0210, 0x0300, 0x0302, 0x0302)
-    return _smb(0, 0, (body, noise(16), bytes(8) + dialects))
+    return _smb(0, 0, (body, template_noise(16), bytes(8) + dialects))
 
 
 def smb_dialect() -> Parts:
     """The server's answer."""
     body = struct.pack("<HHHH", 65, 1, 0x0302, 0)
     rest = struct.pack("<IIIIQQHHI", 0x2F, 1 << 20, 1 << 20, 1 << 20, 0x01DA3C0000000000, 0, 128, 0, 0)
-    return _smb(0, 1, (body, noise(16), rest))
+    return _smb(0, 1, (body, template_noise(16), rest))
 
 
 def _smb(command: int, flags: int, body: Parts) -> Parts:
@@ -222,9 +235,17 @@ def _smb(command: int, flags: int, body: Parts) -> Parts:
 
 def smb_sealed() -> Parts:
     """The head of an encrypted SMB 3 message; the filler is its content."""
-    return (b"\0\0", length(52), b"\xfdSMB", noise(32), little(), b"\0\0\1\0", noise(8))
+    return (
+        b"\0\0",
+        template_length(52),
+        b"\xfdSMB",
+        template_noise(32),
+        template_length_little_endian(),
+        b"\0\0\1\0",
+        template_noise(8),
+    )
 
 
 def rtp(side: int) -> Parts:
     """The head of a packet of sound or picture."""
-    return (b"\x80\x60", tag(), noise(4), bytes([0x5A, 0x17, side, 9]))
+    return (b"\x80\x60", template_tag(), template_noise(4), bytes([0x5A, 0x17, side, 9]))

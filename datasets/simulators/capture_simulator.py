@@ -45,7 +45,15 @@ from netclust.errors import InputError
 from netclust.kernels.packets import packet_frames as frames
 from netclust.kernels.packets import packet_writer as wire
 
-__all__ = ["HELD_BACK", "KNOWN", "LABEL_HEADER", "NOTICE", "CaptureSummary", "expected_bytes", "simulate_capture"]
+__all__ = [
+    "HELD_BACK",
+    "KNOWN",
+    "LABEL_HEADER",
+    "NOTICE",
+    "CaptureSummary",
+    "expected_capture_bytes",
+    "simulate_capture",
+]
 
 LABEL_HEADER = "source,source_port,destination,destination_port,protocol,start,end,label,kind"
 FIRST_MIDNIGHT = 1_704_067_200  # Monday 2024-01-01, UTC
@@ -123,10 +131,10 @@ def simulate_capture(
     )  # fmt: skip
 
 
-def expected_bytes(hours: float, hosts: int, scale: float, snaplen: int) -> int:
+def expected_capture_bytes(hours: float, hosts: int, scale: float, snaplen: int) -> int:
     """Estimate the size of a capture before it is made: right within a factor of two or three.
 
-    >>> round(expected_bytes(hours=24, hosts=40, scale=1, snaplen=200) / 1e9, 1)
+    >>> round(expected_capture_bytes(hours=24, hosts=40, scale=1, snaplen=200) / 1e9, 1)
     1.3
     """
     whole = (snaplen or MAX_SNAP) >= FRAME_BYTES
@@ -290,7 +298,7 @@ class _Maker:
         while True:
             self._grow(int(packets), int(size))
             sink = (self._arena, self._times, self._spans, cursor)
-            done = wire.emit(connections, messages, done, first, book, world, self.noise, sink, self.snap)
+            done = wire.write_packets(connections, messages, done, first, book, world, self.noise, sink, self.snap)
             if done == len(connections):
                 break
             packets, size = 1.5 * packets, 1.5 * size
@@ -327,7 +335,7 @@ class _Maker:
         size = int(self._spans[now, 1].sum()) + frames.RECORD_HEADER * len(now)
         out = np.empty(size, np.uint8)
         epoch = self.epoch * 1_000_000
-        self._last = frames.write_records(
+        self._last = frames.write_frame_records(
             self._arena, self._times, self._spans, now, epoch, self._last, out, self._seen
         )
         capture.write(out.data)

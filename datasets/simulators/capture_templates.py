@@ -1,7 +1,7 @@
 """Payload templates of the capture simulator: real protocol bytes in which some fields change from message to message.
 
 >>> pool = TrafficTemplates()
->>> pool.add(b"GET /", digits(4), b" HTTP/1.1\\r\\n\\r\\n")
+>>> pool.add(b"GET /", template_digits(4), b" HTTP/1.1\\r\\n\\r\\n")
 1
 >>> pool.once("greeting", lambda: (b"hello",)), pool.once("greeting", lambda: (b"hello",)), len(pool)
 (2, 2, 3)
@@ -18,8 +18,19 @@ from numpy.typing import NDArray
 from netclust.kernels.packets.packet_frames import DECIMAL, DIGITS, HEX, LENGTH, LITTLE, RANDOM, TAG
 
 __all__ = [
-    "EMPTY", "Part", "Parts", "Patch", "TrafficTemplates", "decimal", "digits", "hexdigits",
-    "length", "little", "noise", "size_of", "tag",
+    "EMPTY",
+    "Part",
+    "Parts",
+    "Patch",
+    "TrafficTemplates",
+    "size_of",
+    "template_digits",
+    "template_hexdigits",
+    "template_length",
+    "template_length_decimal",
+    "template_length_little_endian",
+    "template_noise",
+    "template_tag",
 ]  # fmt: skip
 
 EMPTY = 0
@@ -40,45 +51,45 @@ Part = bytes | Patch
 Parts = tuple[Part, ...]
 
 
-def noise(width: int, rank: int = 1) -> Patch:
-    """Random bytes."""
+def template_noise(width: int, rank: int = 1) -> Patch:
+    """Return random bytes."""
     return Patch(RANDOM, width, rank=rank)
 
 
-def hexdigits(width: int) -> Patch:
-    """Random hexadecimal digits."""
+def template_hexdigits(width: int) -> Patch:
+    """Return random hexadecimal digits."""
     return Patch(HEX, width)
 
 
-def digits(width: int) -> Patch:
-    """Random decimal digits."""
+def template_digits(width: int) -> Patch:
+    """Return random decimal digits."""
     return Patch(DIGITS, width)
 
 
-def tag() -> Patch:
-    """Two bytes that request and reply of one exchange share."""
+def template_tag() -> Patch:
+    """Return two bytes that request and reply of one exchange share."""
     return Patch(TAG, 2)
 
 
-def length(extra: int = 0) -> Patch:
-    """The length of the filler behind the template (at most 16,384), and `extra`, in two bytes."""
+def template_length(extra: int = 0) -> Patch:
+    """Return the length of the filler behind the template (at most 16,384), and `extra`, in two bytes."""
     return Patch(LENGTH, 2, extra)
 
 
-def little() -> Patch:
-    """The length of the filler in four bytes, the lowest first."""
+def template_length_little_endian() -> Patch:
+    """Return the length of the filler in four bytes, the lowest first."""
     return Patch(LITTLE, 4)
 
 
-def decimal() -> Patch:
-    """The length of the filler as text, padded with spaces."""
+def template_length_decimal() -> Patch:
+    """Return the length of the filler as text, padded with spaces."""
     return Patch(DECIMAL, 9)
 
 
 def size_of(parts: tuple[Part, ...]) -> int:
     """How many bytes the parts take up.
 
-    >>> size_of((b"ab", noise(4)))
+    >>> size_of((b"ab", template_noise(4)))
     6
     """
     return sum(len(part) if isinstance(part, bytes) else part.width for part in parts)

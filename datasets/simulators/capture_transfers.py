@@ -22,7 +22,7 @@ from netclust.kernels.packets import packet_writer as wire
 
 
 def _ftp(plan: ConnectionPlan) -> None:
-    """Logins with transfers on data connections of their own; some logins fail."""
+    """Simulate logins with transfers on data connections of their own; some logins fail."""
     world, rng = plan.world, plan.rng
     who, start = plan.arrivals("ftp", world.people, 0.25, OFFICE)
     robots, run = plan.arrivals("ftp robots", world.role("camera", "printer"), 1.2, ALWAYS)
@@ -48,7 +48,7 @@ def _ftp(plan: ConnectionPlan) -> None:
 
     def passive(place: int, number: int) -> Parts:
         a, b, c, d = address[place].tolist()
-        return service.line(f"227 Entering Passive Mode ({a},{b},{c},{d},{number >> 8},{number & 255}).")
+        return service.service_line(f"227 Entering Passive Mode ({a},{b},{c},{d},{number >> 8},{number & 255}).")
 
     answers = np.array(
         [plan.template(("pasv", *address[k].tolist(), int(port[k])), passive, k, int(port[k])) for k in range(n)]
@@ -57,23 +57,26 @@ def _ftp(plan: ConnectionPlan) -> None:
     for k in range(3):
         on = files > k
         at = at + rng.uniform(0.8, 1.6, n)
-        talk.say(0, plan.template("PASV", service.line, "PASV"), wait=rng.uniform(0.4, 0.8, n), when=on)
+        talk.say(0, plan.template("PASV", service.service_line, "PASV"), wait=rng.uniform(0.4, 0.8, n), when=on)
         talk.say(1, answers, wait=0.002, when=on)
-        talk.say(0, plan.template("STOR", service.line, f"STOR report{k}.pdf"), wait=0.01, when=on)
-        talk.say(1, plan.template("150", service.line, "150 Ok to send data."), wait=0.01, when=on)
+        talk.say(0, plan.template("STOR", service.service_line, f"STOR report{k}.pdf"), wait=0.01, when=on)
+        talk.say(1, plan.template("150", service.service_line, "150 Ok to send data."), wait=0.01, when=on)
         talk.say(
-            1, plan.template("226", service.line, "226 Transfer complete."), wait=rng.uniform(0.3, 0.7, n), when=on
+            1,
+            plan.template("226", service.service_line, "226 Transfer complete."),
+            wait=rng.uniform(0.3, 0.7, n),
+            when=on,
         )
         data = Talk(int(on.sum()))
         data.say(0, filler=plan.sizes(data.n, 2e5, 1.6, 500, 3e7))
         plan.tcp("ftp_data", who[on], server[on], port[on], at[on], data, six=False, closing=wire.FIN_A)
-    talk.say(0, plan.template("QUIT", service.line, "QUIT"), wait=rng.exponential(0.5, n))
-    talk.say(1, plan.template("221", service.line, "221 Goodbye."), wait=0.002)
+    talk.say(0, plan.template("QUIT", service.service_line, "QUIT"), wait=rng.exponential(0.5, n))
+    talk.say(1, plan.template("221", service.service_line, "221 Goodbye."), wait=0.002)
     plan.tcp("ftp", who, server, 21, start, talk, six=False, closing=wire.FIN_B)
 
 
 def _files(plan: ConnectionPlan) -> None:
-    """The file server (SMB), and printing."""
+    """Simulate the file server (SMB) and printing."""
     world, rng = plan.world, plan.rng
     who, start = plan.arrivals("smb", world.role("windows", "mac"), 1.1, OFFICE)
     n = len(who)
@@ -100,7 +103,7 @@ def _files(plan: ConnectionPlan) -> None:
 
 
 def _video(plan: ConnectionPlan) -> None:
-    """Long streams: chunks over TLS or QUIC-like datagrams, and calls with steady small datagrams both ways."""
+    """Simulate streams in chunks over TLS or datagrams, and calls with steady small datagrams both ways."""
     world, rng = plan.world, plan.rng
     watchers = np.concatenate([world.people, world.role("tv")])
     who, start = plan.arrivals("video", watchers, 0.06, EVENING)
@@ -144,7 +147,7 @@ def _video(plan: ConnectionPlan) -> None:
 
 
 def _backup(plan: ConnectionPlan) -> None:
-    """Large uploads at night, to the file server and to a store outside."""
+    """Upload much data at night, to the file server and to a store outside."""
     world, rng = plan.world, plan.rng
     who, start = plan.arrivals(
         "backup", np.concatenate([world.role("windows", "mac", "linux"), world.inside[:3]]), 0.06, NIGHT

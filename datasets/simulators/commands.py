@@ -25,7 +25,7 @@ def simulate_records(
     attack_share: Annotated[float, typer.Option(min=0.0, max=0.9, help="Share of attack records.")] = 0.2,
 ) -> None:
     """Write a labelled stream in the NSL-KDD format, from class profiles. Synthetic: not a measure of anything real."""
-    from netclust.datasets.simulators.run_simulators import records as run
+    from netclust.datasets.simulators.run_simulators import run_record_simulator as run
 
     run(output, records, seed, day, attacks, attack_share)
 
@@ -50,7 +50,7 @@ def simulate_capture(
     campaigns_per_hour: Annotated[float, typer.Option(help="How many attack campaigns start in an hour.")] = 1.5,
 ) -> None:
     """Write a labelled packet capture of a simulated office. Synthetic: not a measure of anything real."""
-    from netclust.datasets.simulators.run_simulators import capture as run
+    from netclust.datasets.simulators.run_simulators import run_capture_simulator as run
 
     run(
         output, labels, hours=hours, seed=seed, attacks=attacks, scale=scale, hosts=hosts, clients=clients,

@@ -36,7 +36,7 @@ ZERO = Draw(0.0)
 
 
 def _chance(probability: float) -> Draw:
-    """A 0/1 attribute."""
+    """Return A 0/1 attribute."""
     return Draw(1.0, present=probability)
 
 

@@ -7,25 +7,27 @@ from pathlib import Path
 from typing import Any
 
 from netclust.datasets.simulators.simulate import HELD_BACK, KNOWN, NOTICE, simulate
-from netclust.options.output import check_outputs, note
+from netclust.options.output import check_outputs, output_note
 
 
-def capture(output: str, labels: str | None, **options: Any) -> None:
+def run_capture_simulator(output: str, labels: str | None, **options: Any) -> None:
     """Simulate packets, write them and their labels, and tell what was made."""
-    from netclust.datasets.simulators.capture_simulator import expected_bytes, simulate_capture
+    from netclust.datasets.simulators.capture_simulator import expected_capture_bytes, simulate_capture
 
     check_outputs(Path(output), None if labels is None else Path(labels))
-    size = expected_bytes(options["hours"], options["hosts"], options["scale"], options["snaplen"])
+    size = expected_capture_bytes(options["hours"], options["hosts"], options["scale"], options["snaplen"])
     packed = ", before packing" if output.endswith((".gz", ".xz")) else ""
-    note(f"{output}: {options['hours']:g} h of {options['hosts']} hosts, about {_megabytes(size)}{packed}")
+    output_note(f"{output}: {options['hours']:g} h of {options['hosts']} hosts, about {_megabytes(size)}{packed}")
     made = simulate_capture(output, labels, **options)
     hostile = made.connections - made.labels.get("normal", 0)
-    note(f"{made.packets:,} packets, {made.bytes:,} bytes, {made.connections:,} connections in {made.seconds:.1f} s")
+    output_note(
+        f"{made.packets:,} packets, {made.bytes:,} bytes, {made.connections:,} connections in {made.seconds:.1f} s"
+    )
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(made.kinds.items(), key=lambda item: -item[1]))
-    note(f"benign: {kinds or 'none'}")
+    output_note(f"benign: {kinds or 'none'}")
     attacks = ", ".join(f"{name} {count:,}" for name, count in made.labels.items() if name != "normal")
-    note(f"attacks: {hostile:,} connections ({attacks or 'none'})")
-    note(NOTICE)
+    output_note(f"attacks: {hostile:,} connections ({attacks or 'none'})")
+    output_note(NOTICE)
 
 
 def _megabytes(size: int) -> str:
@@ -37,7 +39,7 @@ def _megabytes(size: int) -> str:
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{max(round(size / 1e6), 1)} MB"
 
 
-def records(output: str, count: int, seed: int, day: int, attacks: str, attack_share: float) -> None:
+def run_record_simulator(output: str, count: int, seed: int, day: int, attacks: str, attack_share: float) -> None:
     """Simulate and write, or print."""
     groups = {"known": KNOWN, "all": (*KNOWN, *HELD_BACK), "none": ()}
     chosen = groups.get(attacks) if attacks in groups else tuple(a.strip() for a in attacks.split(",") if a.strip())
@@ -48,4 +50,4 @@ def records(output: str, count: int, seed: int, day: int, attacks: str, attack_s
     else:
         stream.write(output)
     hostile = int((stream.label != "normal").sum())
-    note(f"{len(stream):,} records, {hostile:,} of them attacks, seed {seed}, day {day}. {NOTICE}")
+    output_note(f"{len(stream):,} records, {hostile:,} of them attacks, seed {seed}, day {day}. {NOTICE}")

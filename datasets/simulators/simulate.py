@@ -42,7 +42,7 @@ from netclust.datasets.simulators.profiles import (
     Profile,
 )
 from netclust.errors import InputError
-from netclust.foundation.container import write_bytes
+from netclust.foundation.container import write_container_bytes
 from netclust.records.schema import load_schema
 from netclust.records.table import Table
 from netclust.records.traffic_counts import traffic_attributes
@@ -117,7 +117,7 @@ class Simulated:
         with _compressed(whole, Path(path).suffix) as sink:
             for line in self.lines():
                 sink.write(f"{line}\n".encode("ascii"))
-        write_bytes(path, whole.getvalue())
+        write_container_bytes(path, whole.getvalue())
 
 
 def simulate(

@@ -6,7 +6,7 @@ patches (about a metre wide) looks like another class, as windows and hedges do,
 >>> scene = made_scene(points=500, seed=1)
 >>> scene.place.shape, scene.seen.shape, sorted(set(scene.label.tolist()))
 ((500, 3), (500, 4), [0, 1, 2, 3])
->>> neighbours(scene, seed=1).shape[1]
+>>> scene_neighbours(scene, seed=1).shape[1]
 2
 
 The scans are those of B. Taskar, "Learning Structured Prediction Models: A Large Margin Approach", PhD thesis,
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from netclust.errors import InputError
 from netclust.foundation.optional import require_optional
 
-__all__ = ["CLASSES", "Scene", "made_scene", "nearest", "neighbours"]
+__all__ = ["CLASSES", "Scene", "made_scene", "nearest_scene_points", "scene_neighbours"]
 
 CLASSES = ("building", "tree", "shrub", "car")
 # A point of each class by flat, scattered and upright; the fourth feature is its height.
@@ -85,15 +85,16 @@ def _object(kind: int, centre: NDArray[np.float64], n: int, rng: np.random.Gener
     return np.asarray(found, np.float64)
 
 
-def nearest(scene: Scene, count: int) -> NDArray[np.int64]:
-    """Edges from every point to so many that are nearest, each pair once."""
+def nearest_scene_points(scene: Scene, count: int) -> NDArray[np.int64]:
+    """Return edges from every point to so many that are nearest, each pair once."""
     tree = require_optional("scipy.spatial", "neighbours of points").cKDTree(scene.place)
     _, found = tree.query(scene.place, min(count + 1, len(scene.place)))
     return _pairs(np.repeat(np.arange(len(found)), found.shape[1] - 1), found[:, 1:].ravel())
 
 
-def neighbours(scene: Scene, seed: int = 0, *, near: float = 1.0, aside: float = 0.5) -> NDArray[np.int64]:
-    """Edges as of the source: three drawn in a ball round every point, three in an upright cylinder through it."""
+def scene_neighbours(scene: Scene, seed: int = 0, *, near: float = 1.0, aside: float = 0.5) -> NDArray[np.int64]:
+    """Return edges as of the source: three drawn in a ball round every point, three in an upright cylinder through
+    it."""
     trees = require_optional("scipy.spatial", "neighbours of points").cKDTree
     rng = np.random.default_rng(seed)
     left: list[NDArray[np.int64]] = []

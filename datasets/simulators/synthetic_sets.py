@@ -5,7 +5,7 @@
 | `coreference_like` | chains: only neighbours in a chain look alike, so that a pair classifier breaks it up |
 | `stars` | transitivity pays: spokes are easy, rim pairs ambiguous |
 | `news_like` | easy topics, with each site's boilerplate in the long n-grams: pair classifiers do as well |
-| `irrelevant_features` | one dimension matters, the others are made alike: k-means cannot tell which |
+| `sets_with_irrelevant_features` | one dimension matters, the others are made alike: k-means cannot tell which |
 | `marbles` | clusters of the test set are none of training's: a difference must be learned, not a class |
 
 >>> pairs, labels = stars(clusters=3, size=4, seed=1)
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from netclust.errors import InputError
 from netclust.structures.pairs import StoredPairs, all_pairs
 
-__all__ = ["coreference_like", "irrelevant_features", "marbles", "news_like", "stars"]
+__all__ = ["coreference_like", "marbles", "news_like", "sets_with_irrelevant_features", "stars"]
 
 Labels = NDArray[np.int64]
 Items = NDArray[np.float64]
@@ -112,10 +112,10 @@ def news_like(
     return StoredPairs(len(labels), np.column_stack([*cosines, np.ones(len(cosines[0]))])), labels
 
 
-def irrelevant_features(
+def sets_with_irrelevant_features(
     points: int = 100, dimensions: int = 8, seed: int = 0, *, gap: float = 4.0, deviation: float = 0.7
 ) -> tuple[Items, Labels]:
-    """Points [points, 1 + dimensions]: the cluster is what the first comes from; each other is as bimodal by itself.
+    """Draw points [points, 1 + dimensions]: the first sets the cluster; each other is as bimodal by itself.
 
     Pairs are compared by `ComputedPairs(X, "gaussian")`.
     """

@@ -14,8 +14,8 @@ from netclust.kernels.jit import inner, kernel
 
 
 @kernel
-def agreements(at: Any, members: Any, y: Any, agreed: Any) -> None:
-    """Into `agreed`: the label that all members of a clique have, or -1."""
+def attractive_agreements(at: Any, members: Any, y: Any, agreed: Any) -> None:
+    """Fill `agreed` with the label that all members of a clique have, or -1."""
     for c in range(len(at) - 1):
         k = y[members[at[c]]]
         for p in range(at[c] + 1, at[c + 1]):

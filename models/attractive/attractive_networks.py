@@ -13,7 +13,7 @@ With two labels one minimum cut is the best labelling, whatever the cliques. Wit
 to label and takes every one that is better, each move a minimum cut; what it ends with is within the size of the
 largest clique of the best, as far as cliques are concerned. The linear relaxation bounds the best from above:
 
->>> relaxed = relax(network)
+>>> relaxed = relax_network(network)
 >>> relaxed.value, relaxed.integral, round_labels(network, relaxed).tolist()
 (5.0, True, [1, 1, 1])
 
@@ -42,11 +42,11 @@ __all__ = [
     "AttractiveNetwork",
     "Cliques",
     "RelaxedLabels",
-    "agreements",
     "best_labels",
-    "expand",
-    "majority",
-    "relax",
+    "expand_network",
+    "network_agreements",
+    "network_majority",
+    "relax_network",
     "round_labels",
     "with_loss",
 ]
@@ -142,14 +142,14 @@ class AttractiveNetwork:
 
     def score(self, y: Labels) -> float:
         """The score of a labelling."""
-        agreed = agreements(self.cliques, y)
+        agreed = network_agreements(self.cliques, y)
         tied = np.flatnonzero(agreed >= 0)
         return float(self.node[np.arange(len(y)), y].sum() + self.attraction[tied, agreed[tied]].sum())
 
 
-def agreements(cliques: Cliques, y: Labels) -> Labels:
-    """The label that all members of a clique have, or -1."""
-    from netclust.models.attractive.attractive_kernels import agreements as agree
+def network_agreements(cliques: Cliques, y: Labels) -> Labels:
+    """Return the label that all members of a clique have, or -1."""
+    from netclust.models.attractive.attractive_kernels import attractive_agreements as agree
 
     agreed = np.empty(len(cliques), np.int64)
     agree(cliques.at, cliques.members, np.ascontiguousarray(y, np.int64), agreed)
@@ -163,12 +163,12 @@ def best_labels(network: AttractiveNetwork, start: Labels | None = None) -> Labe
     """
     n, K = network.node.shape
     if K == 2:
-        return expand(network, np.zeros(n, np.int64), 1)
+        return expand_network(network, np.zeros(n, np.int64), 1)
     y = network.node.argmax(axis=1).astype(np.int64) if start is None else np.asarray(start, np.int64).copy()
     score, last, k = network.score(y), 0, 0
     least = LEAST_GAIN * max(1.0, float(np.abs(network.node).max(initial=0.0)))
     while last < K:  # labels in turn, until none of them has been better since the last that was
-        found = expand(network, y, k)
+        found = expand_network(network, y, k)
         gained = network.score(found)
         if gained > score + least:
             y, score, last = found, gained, 0
@@ -176,8 +176,8 @@ def best_labels(network: AttractiveNetwork, start: Labels | None = None) -> Labe
     return y
 
 
-def expand(network: AttractiveNetwork, y: Labels, k: int) -> Labels:
-    """The best labelling in which every node keeps its label or takes k: one minimum cut."""
+def expand_network(network: AttractiveNetwork, y: Labels, k: int) -> Labels:
+    """Return the best labelling in which every node keeps its label or takes k: one minimum cut."""
     from netclust.models.attractive.attractive_kernels import count_expansion, fill_expansion
 
     n, (at, members) = len(y), (network.cliques.at, network.cliques.members)
@@ -214,8 +214,8 @@ class RelaxedLabels:
         return bool(((self.node == 0) | (self.node == 1)).all())
 
 
-def relax(network: AttractiveNetwork, *, largest: int = LARGEST_PROGRAM) -> RelaxedLabels:
-    """The linear relaxation, by HiGHS; no labelling has a higher value; of two labels some has it."""
+def relax_network(network: AttractiveNetwork, *, largest: int = LARGEST_PROGRAM) -> RelaxedLabels:
+    """Solve the linear relaxation by HiGHS; no labelling has a higher value; of two labels some has it."""
     highspy, sparse = (
         require_optional("highspy", "the LP relaxation"),
         require_optional("scipy.sparse", "the LP relaxation"),
@@ -287,8 +287,8 @@ def round_labels(network: AttractiveNetwork, relaxed: RelaxedLabels, seed: int |
     return y
 
 
-def majority(cliques: Cliques, y: Labels, labels: int, own: float = 1.0) -> Labels:
-    """The plain rival: every node takes the label most frequent among those it is tied to; its own has `own` votes.
+def network_majority(cliques: Cliques, y: Labels, labels: int, own: float = 1.0) -> Labels:
+    """Give every node the most frequent label among its neighbours, as a baseline; its own has `own` votes.
 
     On ties a node keeps its label if that is one of the most frequent, else the first of these.
     """

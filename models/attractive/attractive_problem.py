@@ -33,9 +33,9 @@ from netclust.models.attractive.attractive_networks import (
     Labels,
     Matrix,
     RelaxedLabels,
-    agreements,
     best_labels,
-    relax,
+    network_agreements,
+    relax_network,
     with_loss,
 )
 from netclust.problems.base import Vector
@@ -124,7 +124,7 @@ class AttractiveProblem:
             for k in range(K):
                 np.add.at(tied, x.relation * K + k, h.clique[:, k, None] * x.features)
         else:
-            node, agreed = _one_hot(h, K), agreements(x.cliques, h)
+            node, agreed = _one_hot(h, K), network_agreements(x.cliques, h)
             some = np.flatnonzero(agreed >= 0)
             for f in range(F):
                 tied[:, f] = np.bincount(x.relation[some] * K + agreed[some], x.features[some, f], len(tied))
@@ -139,7 +139,7 @@ class AttractiveProblem:
         harder = with_loss(self.network(x, w), y, C * len(y) * self._weights(y))
         h: Labels | RelaxedLabels
         if self.oracle == "lp":
-            h = relax(harder)
+            h = relax_network(harder)
         else:
             h = best_labels(harder)
             if self.labels > 2:  # expansion from the truth may end above what it finds from nodes' own best labels

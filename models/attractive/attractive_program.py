@@ -35,7 +35,7 @@ import numpy as np
 from netclust.errors import InputError
 from netclust.foundation.optional import require_optional
 from netclust.learners.minmax import Inference, MinMaxFit, linear_set, min_max
-from netclust.models.attractive.attractive_networks import Labels, agreements
+from netclust.models.attractive.attractive_networks import Labels, network_agreements
 from netclust.models.attractive.attractive_problem import AttractiveProblem, NetworkFeatures
 from netclust.problems.base import Vector
 
@@ -72,7 +72,7 @@ def _inference(problem: AttractiveProblem, x: NetworkFeatures, y: Labels) -> Inf
     ties = _ties(x, K)
     rows = sparse.vstack([_shares_of_nodes(x, K), ties], format="csc")
     sides = np.concatenate([np.ones(n), np.zeros(ties.shape[0])])
-    agreed = agreements(x.cliques, y)
+    agreed = network_agreements(x.cliques, y)
     truth = np.concatenate([np.arange(K) == label for label in (*y.tolist(), *agreed.tolist())])
     features = np.asarray(_feature_map(problem, x).T.toarray(), np.float64)
     return Inference(features, _losses(x, y, K), 0.0, truth.astype(np.float64), linear_set(rows, sides, equal=n))

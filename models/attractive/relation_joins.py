@@ -14,7 +14,7 @@ from netclust.models.attractive.attractive_networks import Cliques
 from netclust.models.attractive.relational_templates import MAX_CLIQUES, NODES, Equality, Tables, Template
 from netclust.structures.pairs import Indices
 
-__all__ = ["TableData", "Unrolled", "matches", "runs", "unroll"]
+__all__ = ["TableData", "Unrolled", "relation_matches", "relation_runs", "unroll_relations"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +66,8 @@ class TableData:
             )
 
 
-def matches(template: Template, data: TableData) -> Cliques:
-    """The answer of the query as cliques, each set of nodes once."""
+def relation_matches(template: Template, data: TableData) -> Cliques:
+    """Return the answer of the query as cliques, each set of nodes once."""
     equalities = template.equalities()
     rows = _first(template, data, template.clique[0], equalities)
     joined: dict[str, Indices] = {template.clique[0]: rows}
@@ -174,8 +174,8 @@ def _in_order(template: Template, equalities: Sequence[Equality]) -> bool:
     )
 
 
-def runs(template: Template, data: TableData) -> Cliques:
-    """Nodes that are equal in some columns, in the order of time, cut into runs; a run of one is no clique."""
+def relation_runs(template: Template, data: TableData) -> Cliques:
+    """Cut nodes that are equal in some columns, in order of time, into runs; a run of one is no clique."""
     n = data.rows[NODES]
     code, empty = np.zeros(n, np.int64), np.zeros(n, np.bool_)
     for name in template.group:
@@ -199,16 +199,16 @@ def runs(template: Template, data: TableData) -> Cliques:
     return Cliques(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), order[kept].astype(np.int64))
 
 
-def unroll(
+def unroll_relations(
     templates: Sequence[Template], tables: Tables, *, time: str = "time", largest: int = MAX_CLIQUES
 ) -> Unrolled:
-    """The cliques that templates say of tables. Rows stand in the order of the column `time`, if there is one."""
+    """Return the cliques of templates on tables. Rows are in the order of the column `time`, if there is one."""
     if NODES not in tables:
         raise InputError(f"templates are about a table {NODES!r}, and there is none")
     data = TableData(tables, time, largest)
     sizes, members, relation, counts = [], [], [], dict[str, int]()
     for number, template in enumerate(templates):
-        own = runs(template, data) if template.group else matches(template, data)
+        own = relation_runs(template, data) if template.group else relation_matches(template, data)
         counts[template.name] = len(own)
         data.left -= len(own)
         sizes.append(own.sizes)

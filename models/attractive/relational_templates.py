@@ -23,8 +23,8 @@ of weights. Templates are a TOML file:
 
 >>> nodes = {"source": ["x", "y", "x", "x"], "time": [0.0, 1.0, 2.0, 3.0]}
 >>> some = [Template(name="same source", where=("a.source = b.source",), nearest=1)]
->>> from netclust.models.attractive.relation_joins import unroll
->>> unrolled = unroll(some, {"nodes": nodes})
+>>> from netclust.models.attractive.relation_joins import unroll_relations
+>>> unrolled = unroll_relations(some, {"nodes": nodes})
 >>> unrolled.cliques.members.reshape(-1, 2).tolist(), unrolled.counts
 ([[0, 2], [2, 3]], {'same source': 2})
 
@@ -54,8 +54,8 @@ __all__ = [
     "Equality",
     "Tables",
     "Template",
-    "columns_of",
     "read_templates",
+    "template_columns",
 ]
 
 Tables = Mapping[str, Mapping[str, ArrayLike]]
@@ -169,8 +169,8 @@ def read_templates(text: str, where: str = "templates") -> tuple[Template, ...]:
     return found
 
 
-def columns_of(templates: Sequence[Template], table: str = NODES) -> list[str]:
-    """The columns of a table that templates look at."""
+def template_columns(templates: Sequence[Template], table: str = NODES) -> list[str]:
+    """Return the columns of a table that templates look at."""
     found: dict[str, None] = dict.fromkeys(name for one in templates for name in one.group if table == NODES)
     for one in templates:
         for equal in one.equalities():

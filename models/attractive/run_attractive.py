@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from netclust.datasets.documents import LIMITS, decode, read_bounded
+from netclust.datasets.documents import LIMITS, decode_document, read_document_bytes
 from netclust.datasets.text_tables import TextTable, read_text_table
 from netclust.errors import InputError
 from netclust.foundation.text import sanitize
@@ -20,7 +20,7 @@ from netclust.models.attractive.tables import (
     AttractiveEncoder,
     RawNetwork,
     RelationColumns,
-    cut_networks,
+    cut_table_networks,
     edge_templates,
 )
 from netclust.models.attractive.task import TASK
@@ -71,7 +71,7 @@ def _templates(options: RelationOptions, others: dict[str, TextTable]) -> tuple[
     if options.templates == "connections":
         found += RELATIONS
     elif options.templates is not None:
-        text = decode(read_bounded(options.templates, LIMITS.document_bytes))
+        text = decode_document(read_document_bytes(options.templates, LIMITS.document_bytes))
         found += read_templates(text, options.templates)
     if not found:
         raise InputError("nothing ties the nodes: give --edges, or --templates (a file, or connections)")
@@ -100,7 +100,7 @@ def _read(
         raise InputError(f"{options.nodes}: the model ties nodes by another table too: give {how}")
     templates = _templates(options, others) if learn else ()
     whole = RawNetwork(nodes, others, columns, templates)
-    raw = cut_networks(whole, columns, options.cut) if known else [whole]
+    raw = cut_table_networks(whole, columns, options.cut) if known else [whole]
     return Given(raw, "network", {path: checksum_of(path) for path in options.inputs})
 
 

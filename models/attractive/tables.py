@@ -28,8 +28,8 @@ from netclust.errors import InputError
 from netclust.foundation.text import sanitize
 from netclust.models.attractive.attractive_networks import Labels
 from netclust.models.attractive.attractive_problem import NetworkFeatures
-from netclust.models.attractive.relation_joins import unroll
-from netclust.models.attractive.relational_templates import NODES, Template, columns_of
+from netclust.models.attractive.relation_joins import unroll_relations
+from netclust.models.attractive.relational_templates import NODES, Template, template_columns
 
 __all__ = [
     "EDGES",
@@ -38,7 +38,7 @@ __all__ = [
     "Field",
     "RawNetwork",
     "RelationColumns",
-    "cut_networks",
+    "cut_table_networks",
     "edge_templates",
     "encode_network",
     "field_notes",
@@ -160,8 +160,8 @@ class RawNetwork:
         return len(self.nodes)
 
 
-def cut_networks(raw: RawNetwork, columns: RelationColumns, most: int | None = None) -> list[RawNetwork]:
-    """The networks of a table: by its network column, or of at most `most` rows that follow each other."""
+def cut_table_networks(raw: RawNetwork, columns: RelationColumns, most: int | None = None) -> list[RawNetwork]:
+    """Cut a table into networks: by its network column, or of at most `most` consecutive rows."""
     table, n = raw.nodes, len(raw)
     if columns.network in table.columns:
         groups: dict[str, list[int]] = {}
@@ -215,13 +215,13 @@ def encode_network(encoder: AttractiveEncoder, raw: RawNetwork) -> tuple[Network
     parts = [one.features(table.column(one.name), where) for one in encoder.fields]
     nodes = np.column_stack([*parts, np.ones(n)])
     cells: dict[str, Sequence[str] | NDArray[np.float64]] = {
-        name: table.column(name) for name in columns_of(encoder.templates) if name != "id"
+        name: table.column(name) for name in template_columns(encoder.templates) if name != "id"
     }
     cells["id"] = table.columns.get(columns.id) or [str(row) for row in range(n)]
     if columns.time in table.columns:
         cells["time"] = seconds_of(table.columns[columns.time], f"{where}: column {columns.time}")
     others = {name: dict(one.columns) for name, one in raw.others.items()}
-    found = unroll(encoder.templates, {NODES: cells, **others})
+    found = unroll_relations(encoder.templates, {NODES: cells, **others})
     y = None
     if columns.label in table.columns:
         place = {label: k for k, label in enumerate(encoder.labels)}
@@ -239,7 +239,7 @@ def _numeric_columns(
     tables: Sequence[TextTable], columns: RelationColumns, templates: Sequence[Template]
 ) -> tuple[str, ...]:
     """Columns of numbers that are nobody else's."""
-    taken = {columns.label, columns.id, columns.time, columns.network, *columns_of(templates)}
+    taken = {columns.label, columns.id, columns.time, columns.network, *template_columns(templates)}
     found = []
     for name in tables[0].columns:
         if name in taken:

@@ -27,7 +27,7 @@ from netclust.datasets.text_tables import TextTable
 from netclust.foundation.text import sanitize
 from netclust.models.attractive.attractive_networks import Labels
 from netclust.models.attractive.attractive_problem import AttractiveProblem, NetworkFeatures
-from netclust.models.attractive.relational_templates import Template, columns_of
+from netclust.models.attractive.relational_templates import Template, template_columns
 from netclust.models.attractive.tables import AttractiveEncoder, RawNetwork, encode_network, field_notes, fit_encoder
 from netclust.models.structured_model import know_task
 from netclust.models.structured_task import StructuredTask, SvmSettings
@@ -67,7 +67,7 @@ class AttractiveTask(StructuredTask):
     ) -> list[str]:
         """Which columns nodes are judged by, and how many ties there are of every template."""
         columns, tables = encoder.columns, [one.nodes for one in raw]
-        taken = {columns.label, columns.id, columns.time, columns.network, *columns_of(encoder.templates)}
+        taken = {columns.label, columns.id, columns.time, columns.network, *template_columns(encoder.templates)}
         used = {one.name for one in encoder.fields}
         left = () if columns.fields else tuple(name for name in tables[0].columns if name not in taken | used)
         told = field_notes(encoder.fields, left, lambda name: [text for table in tables for text in table.column(name)])

@@ -11,12 +11,12 @@ the label after; the same everywhere). Many sequences lie one after the other, `
 ([0, 0, 0], [1, 0, 0])
 >>> round(chain_score(node, 4 * sticky, np.array([0, 0, 0])), 6)
 6.6
->>> violating_chain(node, sticky, np.array([1, 0, 0]), np.full(3, 3.0)).tolist()
+>>> infer_violating_chain(node, sticky, np.array([1, 0, 0]), np.full(3, 3.0)).tolist()
 [0, 1, 1]
 
 The distance of a place's best label from its second best one, the rest being chosen best, tells how sure it is:
 
->>> max_marginals(node, 4 * sticky).round(1).tolist()
+>>> infer_max_marginals(node, 4 * sticky).round(1).tolist()
 [[6.6, 5.6], [6.6, 5.5], [6.6, 5.5]]
 >>> chances = chain_probabilities(node, sticky)
 >>> chances.node.round(2).tolist(), round(float(chances.pairs.sum()), 6)
@@ -45,8 +45,8 @@ __all__ = [
     "chain_probabilities",
     "chain_score",
     "check_chain",
-    "max_marginals",
-    "violating_chain",
+    "infer_max_marginals",
+    "infer_violating_chain",
 ]
 
 Labelling = NDArray[np.int64]
@@ -64,18 +64,18 @@ def best_chain(node: Scores, edge: Scores, offsets: Offsets | None = None) -> La
 
 def best_chains(node: Scores, edge: Scores, offsets: Offsets | None = None) -> tuple[Labelling, Scores]:
     """The best labels, and the score of every sequence's."""
-    from netclust.models.chains.chain_kernels import viterbi
+    from netclust.models.chains.chain_kernels import chain_viterbi
 
     node, edge, offsets = check_chain(node, edge, offsets)
     labels, value = np.zeros(len(node), np.int64), np.zeros(len(offsets) - 1)
-    viterbi(node, edge, offsets, labels, value)
+    chain_viterbi(node, edge, offsets, labels, value)
     return labels, value
 
 
-def violating_chain(
+def infer_violating_chain(
     node: Scores, edge: Scores, y: NDArray[Any], price: Scores, offsets: Offsets | None = None
 ) -> Labelling:
-    """The labels of the highest score plus loss: place t pays price[t] unless its label is y[t]."""
+    """Return the labels of the highest score plus loss: place t pays price[t] unless its label is y[t]."""
     return best_chain(with_price(node, y, price), edge, offsets)
 
 
@@ -91,13 +91,13 @@ def chain_score(node: Scores, edge: Scores, labels: NDArray[Any]) -> float:
     return float(node[np.arange(len(labels)), labels].sum() + edge[labels[:-1], labels[1:]].sum())
 
 
-def max_marginals(node: Scores, edge: Scores, offsets: Offsets | None = None) -> Scores:
-    """For every place and label, the best score of its sequence's labels among those with this label there."""
+def infer_max_marginals(node: Scores, edge: Scores, offsets: Offsets | None = None) -> Scores:
+    """Return, per place and label, the best score of its sequence's labels among those with this label there."""
     from netclust.models.chains import chain_kernels
 
     node, edge, offsets = check_chain(node, edge, offsets)
     found = np.empty(node.shape)
-    chain_kernels.max_marginals(node, edge, offsets, found)
+    chain_kernels.fill_chain_marginals(node, edge, offsets, found)
     return found
 
 

@@ -68,8 +68,8 @@ def _trace(best: Any, back: Any, labels: Any) -> Any:
 
 
 @kernel
-def viterbi(node: Any, edge: Any, offsets: Any, labels: Any, value: Any) -> None:
-    """The best labels of every sequence, and their score (spec 2.1)."""
+def chain_viterbi(node: Any, edge: Any, offsets: Any, labels: Any, value: Any) -> None:
+    """Find the best labels of every sequence, and their score (spec 2.1)."""
     longest = 0
     for i in range(len(value)):
         longest = max(longest, offsets[i + 1] - offsets[i])
@@ -84,8 +84,8 @@ def viterbi(node: Any, edge: Any, offsets: Any, labels: Any, value: Any) -> None
 
 
 @kernel
-def max_marginals(node: Any, edge: Any, offsets: Any, out: Any) -> None:
-    """out[t, k]: the highest score of its sequence's labels among those that have k at t."""
+def fill_chain_marginals(node: Any, edge: Any, offsets: Any, out: Any) -> None:
+    """Fill out[t, k] with the highest score of its sequence's labels among those that have k at t."""
     K = node.shape[1]
     back = np.zeros(node.shape, np.int64)
     rest = np.empty(node.shape)
@@ -151,7 +151,7 @@ def sum_product(node: Any, edge: Any, offsets: Any, marginal: Any, pairs: Any, l
 
 
 @kernel
-def add_features(x: Any, offsets: Any, labels: Any, by: Any, node: Any, start: Any, edge: Any) -> None:
+def add_chain_features(x: Any, offsets: Any, labels: Any, by: Any, node: Any, start: Any, edge: Any) -> None:
     """Add `by` times the features of labels: of nodes [K, m], of first labels [K], of neighbours [K, K]."""
     m = x.shape[1]
     for i in range(len(offsets) - 1):

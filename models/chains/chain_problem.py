@@ -28,10 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.models.chains.chain_inference import Labelling, best_chain, violating_chain
+from netclust.models.chains.chain_inference import Labelling, best_chain, infer_violating_chain
 from netclust.problems.base import Vector
 
-__all__ = ["ChainExample", "ChainProblem", "ChainWeights", "Packed", "mean_length"]
+__all__ = ["ChainExample", "ChainProblem", "ChainWeights", "Packed", "mean_chain_length"]
 
 Features = NDArray[np.float64]
 ChainExample = tuple[Features, Labelling]
@@ -121,7 +121,7 @@ class ChainProblem:
         """The labels of the highest score + C * loss, exactly: a wrong label's price adds to the score of its place."""
         parts, (own, offsets) = self.weights(w), self._checked(x)
         price = np.full(len(y), C * self.price(len(y)))
-        h = violating_chain(parts.scores(own, offsets), parts.edge, y, price, offsets)
+        h = infer_violating_chain(parts.scores(own, offsets), parts.edge, y, price, offsets)
         return h, self.loss(y, h)
 
     def gold(self, x: Features | Packed, y: Labelling, w: Vector) -> Labelling:
@@ -137,11 +137,11 @@ class ChainProblem:
         return 100.0 / (self.places or max(length, 1))
 
     def _add(self, made: Vector, x: Features | Packed, h: Labelling, by: float) -> None:
-        from netclust.models.chains.chain_kernels import add_features
+        from netclust.models.chains.chain_kernels import add_chain_features
 
         parts, (own, offsets) = self.weights(made), self._checked(x)
         labels = np.ascontiguousarray(h, np.int64)
-        add_features(own, offsets, labels, by, parts.node, parts.start, parts.edge)
+        add_chain_features(own, offsets, labels, by, parts.node, parts.start, parts.edge)
 
     def _checked(self, x: Features | Packed) -> Packed:
         given = x if isinstance(x, Packed) else Packed(x, np.array([0, len(x)], np.int64))
@@ -151,10 +151,10 @@ class ChainProblem:
         return Packed(np.ascontiguousarray(given.features, np.float64), given.offsets)
 
 
-def mean_length(examples: Any) -> float:
-    """Of the sequences of (x, y) examples, for `ChainProblem.places`.
+def mean_chain_length(examples: Any) -> float:
+    """Return the mean length of the sequences of (x, y) examples, for `ChainProblem.places`.
 
-    >>> mean_length([(np.zeros((4, 1)), np.zeros(4, int)), (np.zeros((2, 1)), np.zeros(2, int))])
+    >>> mean_chain_length([(np.zeros((4, 1)), np.zeros(4, int)), (np.zeros((2, 1)), np.zeros(2, int))])
     3.0
     """
     return float(np.mean([len(y) for _, y in examples]))

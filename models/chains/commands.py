@@ -128,6 +128,6 @@ def simulate_letters(
     part: Annotated[int, typer.Option(min=0, help="Another number: other words by the same writers, to test on.")] = 0,
 ) -> None:
     """Write words in many hands as bitmaps of letters, a line a letter, for `netclust train chains`."""
-    from netclust.models.chains.run_chains import letters as run
+    from netclust.models.chains.run_chains import run_chain_letters as run
 
     run(output, words=words, vocabulary=vocabulary, writers=writers, noise=noise, folds=1, seed=seed, part=part)

@@ -12,7 +12,7 @@ import numpy as np
 
 from netclust.datasets.text_tables import read_text_table
 from netclust.models.attractive.run_attractive import RelationOptions, with_labels
-from netclust.models.chains.chain_inference import max_marginals
+from netclust.models.chains.chain_inference import infer_max_marginals
 from netclust.models.chains.task import TASK, ChainColumns, ChainEncoder, Sequences, read_sequences
 from netclust.models.run_structured import Given, evaluate_task, predict_task, train_task
 from netclust.models.structured_model import StructuredModel
@@ -50,7 +50,7 @@ def predict_chains(options: RelationOptions, model_file: Path, output: Path, jso
         parts = TASK.problem(encoder, model.settings).weights(model.w)
         lines: list[list[Any]] = [[] for _ in range(len(raw.table))]
         for name, rows, (x, _), y in zip(raw.names, raw.rows, TASK.encode(encoder, raw), found, strict=True):
-            best = max_marginals(parts.scores(x), parts.edge)
+            best = infer_max_marginals(parts.scores(x), parts.edge)
             other = best.copy()
             other[np.arange(len(y)), y] = -np.inf
             sure = best[np.arange(len(y)), y] - other.max(axis=1)
@@ -73,12 +73,12 @@ def evaluate_chains(options: RelationOptions, model_file: Path, json: Path | Non
     evaluate_task(model, lambda: _read(options, model.encoder.columns, known=True), inputs, json)
 
 
-def letters(output: str, **options: Any) -> None:
-    """`netclust simulate letters`."""
+def run_chain_letters(output: str, **options: Any) -> None:
+    """Run `netclust simulate letters`."""
     from netclust.datasets.simulators.letter_sequences import letter_sequences
-    from netclust.options.output import note
+    from netclust.options.output import output_note
 
     made = letter_sequences(**options)
     made.write(output)
     some = ", ".join(made.text(i) for i in range(min(8, len(made))))
-    note(f"{len(made):,} words, {len(made.letter):,} letters: {some}")
+    output_note(f"{len(made):,} words, {len(made.letter):,} letters: {some}")

@@ -30,7 +30,7 @@ from netclust.foundation.model_file import (
 )
 from netclust.models.clustering.set_inputs import SetInput
 from netclust.models.clustering.text_pairs import TextFeatures, TextPairs
-from netclust.models.clustering.train_clusterer import ClusterSettings, cluster
+from netclust.models.clustering.train_clusterer import ClusterSettings, cluster_with
 from netclust.structures.pairs import PairFeatures, Relation
 from netclust.structures.partition import Labels
 
@@ -98,7 +98,7 @@ class ClusterModel(ModelFile):
 
     def cluster(self, sets: Sequence[Any] | ItemTable, k: int | None = None) -> list[Labels]:
         """The clusters of every set, numbered by first appearance."""
-        return [cluster(self.settings, pairs, self.w, k) for pairs in self.pairs(sets)]
+        return [cluster_with(self.settings, pairs, self.w, k) for pairs in self.pairs(sets)]
 
     def _content(self) -> tuple[Arrays, msgspec.Struct]:
         arrays: Arrays = {"weights": self.w}

@@ -24,11 +24,11 @@ from netclust.models.clustering.train_clusterer import (
     Example,
     LearnedClustering,
     check_sizes,
-    cluster,
-    learn,
-    loss_of,
+    cluster_with,
+    clusterer_loss,
+    learn_clusterer,
 )
-from netclust.models.selection import choose, k_folds
+from netclust.models.selection import k_folds, select_candidate
 
 __all__ = ["GRIDS", "ChosenClusterCost", "choose_cost"]
 
@@ -76,7 +76,7 @@ def choose_cost(
 
     def fit(C: float, train: list[Example]) -> LearnedClustering:
         nonlocal done
-        learned = learn(msgspec.structs.replace(settings, C=C), train)
+        learned = learn_clusterer(msgspec.structs.replace(settings, C=C), train)
         done += 1
         if on_progress is not None:
             on_progress(done, len(tried) * len(parts))
@@ -85,17 +85,17 @@ def choose_cost(
     def measure(C: float, learned: LearnedClustering, held: list[Example]) -> float:
         return float(np.mean(losses(settings, learned, held)))
 
-    found = choose(tried, examples, parts, fit, measure)
+    found = select_candidate(tried, examples, parts, fit, measure)
     return ChosenClusterCost(found.best, tried, found.losses)
 
 
 def losses(settings: ClusterSettings, learned: LearnedClustering, examples: Sequence[Example]) -> list[float]:
     """The loss of every set; k-means is told how many clusters there are."""
     return [
-        loss_of(
+        clusterer_loss(
             settings,
             y,
-            cluster(settings, x, learned.w, k=len(np.unique(y)) if settings.structure == "kmeans" else None),
+            cluster_with(settings, x, learned.w, k=len(np.unique(y)) if settings.structure == "kmeans" else None),
         )
         for x, y in examples
     ]

@@ -42,7 +42,7 @@ from netclust.errors import InputError
 from netclust.foundation.optional import require_optional
 from netclust.learners.minmax import Inference, MinMaxFit, RelaxedSet, linear_set, min_max
 from netclust.structures.pairs import PairFeatures, Vector, all_pairs, check_numbers, same_cluster
-from netclust.structures.partition import square
+from netclust.structures.partition import partition_square
 from netclust.structures.sdp import sdp_certificate, semidefinite_rows
 from netclust.structures.sizes import Method, check_size
 
@@ -138,8 +138,8 @@ class SdpMinMax(_MinMax):
 def _semidefinite_bound(items: int, scores: Vector, prices: Vector) -> float:
     pairs = len(scores)
     diagonal = 2 * prices[pairs:][np.arange(items) * (np.arange(items) + 3) // 2]
-    free = square(np.maximum(prices[:pairs], 0.0), items)
-    return sdp_certificate(square(scores, items), free, diagonal)[1]
+    free = partition_square(np.maximum(prices[:pairs], 0.0), items)
+    return sdp_certificate(partition_square(scores, items), free, diagonal)[1]
 
 
 def triangle_rows(items: int) -> Any:
@@ -149,7 +149,7 @@ def triangle_rows(items: int) -> Any:
     [[1.0, 1.0, -1.0], [1.0, -1.0, 1.0], [-1.0, 1.0, 1.0]]
     """
     sparse = require_optional("scipy.sparse", "a min-max learner")
-    number = square(np.arange(items * (items - 1) // 2, dtype=np.float64), items).astype(np.int64)
+    number = partition_square(np.arange(items * (items - 1) // 2, dtype=np.float64), items).astype(np.int64)
     i, j, k = np.array(list(combinations(range(items), 3)), np.int64).reshape(-1, 3).T
     columns = np.column_stack([number[i, j], number[i, k], number[j, k]])
     signs = np.array([[1.0, 1.0, -1.0], [1.0, -1.0, 1.0], [-1.0, 1.0, 1.0]])
@@ -167,6 +167,6 @@ def _dense(pairs: PairFeatures, labels: NDArray[Any]) -> NDArray[np.float64]:
     check_numbers(psi, "pair features")
     if pairs.index is not None:
         left, right = all_pairs(pairs.items)
-        number = square(np.arange(1.0, len(psi) + 1), pairs.items, pairs.index).astype(np.int64)
+        number = partition_square(np.arange(1.0, len(psi) + 1), pairs.items, pairs.index).astype(np.int64)
         psi = np.vstack([np.zeros((1, pairs.dimension)), psi])[number[left, right]]
     return np.asarray(psi, np.float64)

@@ -31,24 +31,24 @@ from netclust.losses.partition_loss import CLUSTERING_LOSSES, ClusteringLoss, re
 from netclust.models.clustering.partitions.exact import exact_clusters
 from netclust.models.clustering.partitions.greedy import greedy_clusters, greedy_violating
 from netclust.models.clustering.partitions.local_search import local_search, local_violating
-from netclust.models.clustering.partitions.relaxed import relax
+from netclust.models.clustering.partitions.relaxed import relaxed_partition
 from netclust.models.clustering.partitions.rounding import round_links, round_pivot
 from netclust.models.clustering.partitions.single_link import single_link
 from netclust.structures.pairs import PairFeatures, Vector, same_cluster
-from netclust.structures.partition import Labels, PairScores, RelaxedPartition, canonical
+from netclust.structures.partition import Labels, PairScores, RelaxedPartition, canonical_partition
 from netclust.structures.sdp import relax_sdp
 
-__all__ = ["CorrelationProblem", "Oracle", "Predictor", "cluster_by", "pair_scores"]
+__all__ = ["CorrelationProblem", "Oracle", "Predictor", "cluster_by", "correlation_scores"]
 
 Oracle = Literal["greedy", "local", "lp", "sdp", "exact"]
 Predictor = Literal["greedy", "local", "lp", "sdp", "exact", "single-link"]
 Output = Labels | RelaxedPartition
 
-_RELAXATIONS: dict[str, Callable[[PairScores], RelaxedPartition]] = {"lp": relax, "sdp": relax_sdp}
+_RELAXATIONS: dict[str, Callable[[PairScores], RelaxedPartition]] = {"lp": relaxed_partition, "sdp": relax_sdp}
 
 
-def pair_scores(x: PairFeatures, w: Vector, scale: float = 1.0) -> PairScores:
-    """The scores of a set's pairs, times `scale`."""
+def correlation_scores(x: PairFeatures, w: Vector, scale: float = 1.0) -> PairScores:
+    """Return the scores of a set's pairs, times `scale`."""
     return PairScores(x.items, scale * x.scores(w), x.index)
 
 
@@ -69,7 +69,7 @@ def cluster_by(scores: PairScores, predictor: Predictor) -> Labels:
     if predictor == "single-link":
         return single_link(scores)
     if predictor == "lp":
-        return round_links(relax(scores).together, scores.items, scores.index)
+        return round_links(relaxed_partition(scores).together, scores.items, scores.index)
     return local_search(scores, round_pivot(scores, relax_sdp(scores)))
 
 
@@ -110,11 +110,11 @@ class CorrelationProblem:
 
     def predict(self, x: PairFeatures, w: Vector) -> Labels:
         """Return the partition of the highest score, as far as the predictor finds it."""
-        return cluster_by(pair_scores(x, w), self.predictor or self.oracle)
+        return cluster_by(correlation_scores(x, w), self.predictor or self.oracle)
 
     def max_violating(self, x: PairFeatures, y: NDArray[Any], w: Vector, C: float) -> tuple[Output, float]:
         """Return the partition of the highest `w.Psi + C*Delta`, as far as the oracle finds it, and its Delta."""
-        scores = pair_scores(x, w, self._scale(x))
+        scores = correlation_scores(x, w, self._scale(x))
         weight = C if self.loss_in_oracle else 0.0
         h: Output
         if self.oracle in _RELAXATIONS:
@@ -133,14 +133,14 @@ class CorrelationProblem:
             raise InputError(
                 f"slack rescaling does not split over pairs: oracle {self.oracle} cannot, greedy or local can"
             )
-        scores = pair_scores(x, w, self._scale(x))
+        scores = correlation_scores(x, w, self._scale(x))
         search = greedy_violating if self.oracle == "greedy" else local_violating
         h = search(scores, y, loss=self.measure, rescaling="slack", gold_score=scores.within(y))
         return h, self.loss(y, h)
 
     def gold(self, x: PairFeatures, y: NDArray[Any], w: Vector) -> Labels:
         """Return the true partition: nothing is latent."""
-        return canonical(y)
+        return canonical_partition(y)
 
     def loss(self, y: NDArray[Any], h: Output) -> float:
         """Return the loss in percent."""

@@ -30,17 +30,17 @@ from netclust.errors import InputError
 from netclust.models.clustering.kmeans_search import (
     Clustering,
     Matrix,
-    discrete,
-    indicator,
-    iterative,
-    joint_features,
-    objective,
-    similarity,
-    spectral,
+    discrete_kmeans,
+    iterative_kmeans,
+    kmeans_indicator,
+    kmeans_joint_features,
+    kmeans_objective,
+    kmeans_similarity,
+    spectral_kmeans,
 )
 from netclust.models.clustering.trace_loss import trace_loss
 from netclust.structures.pairs import PairFeatures, Vector
-from netclust.structures.partition import Labels, canonical
+from netclust.structures.partition import Labels, canonical_partition
 
 __all__ = ["KmeansProblem", "KmeansSet", "Method", "cluster_matrix"]
 
@@ -64,8 +64,8 @@ class KmeansSet:
 def cluster_matrix(M: Matrix, k: int, method: Method, *, seed: int = 0, restarts: int = 1) -> Clustering:
     """The clustering (labels, or a relaxed Y for `spectral`) that one of the methods finds."""
     if method == "spectral":
-        return spectral(M, k)
-    search = iterative if method == "iterative" else discrete
+        return spectral_kmeans(M, k)
+    search = iterative_kmeans if method == "iterative" else discrete_kmeans
     return search(M, k, seed=seed, restarts=restarts)
 
 
@@ -90,7 +90,7 @@ class KmeansProblem:
 
     def joint_features(self, x: KmeansSet, h: Clustering) -> Vector:
         """Psi = sum_ij (YY')_ij psi_ij, in which tr(Y'KY) is linear."""
-        return joint_features(x.pairs, h)
+        return kmeans_joint_features(x.pairs, h)
 
     def predict(self, x: KmeansSet, w: Vector) -> Clustering:
         """Return the clustering of the highest tr(Y'KY) that is found."""
@@ -101,7 +101,7 @@ class KmeansProblem:
 
         A search that ends below the true clustering has found no violation: then that one is returned.
         """
-        truth = indicator(y)
+        truth = kmeans_indicator(y)
         if truth.shape != (x.pairs.items, x.k):
             raise InputError(
                 f"the true clustering has {truth.shape[0]} items in {truth.shape[1]} clusters, "
@@ -109,13 +109,13 @@ class KmeansProblem:
             )
         M = self._similarity(x, w) - (C * 100.0 / x.k) * (truth @ truth.T)
         h = self._search(M, x.k, self.method)
-        if self.method != "spectral" and objective(M, h) < objective(M, truth):
-            return canonical(y), 0.0
+        if self.method != "spectral" and kmeans_objective(M, h) < kmeans_objective(M, truth):
+            return canonical_partition(y), 0.0
         return h, trace_loss(y, h)
 
     def gold(self, x: KmeansSet, y: NDArray[Any], w: Vector) -> Labels:
         """Return y: nothing is latent."""
-        return canonical(y)
+        return canonical_partition(y)
 
     def loss(self, y: NDArray[Any], h: Clustering) -> float:
         """Return the trace loss, 0 to 100."""
@@ -124,7 +124,7 @@ class KmeansProblem:
     def _similarity(self, x: KmeansSet, w: Vector) -> Matrix:
         if x.pairs.dimension != self.dimension or w.shape != (self.dimension,):
             raise InputError(f"{x.pairs.dimension} features a pair and {len(w)} weights, expected {self.dimension}")
-        return similarity(x.pairs, w)
+        return kmeans_similarity(x.pairs, w)
 
     def _search(self, M: Matrix, k: int, method: Method) -> Clustering:
         return cluster_matrix(M, k, method, seed=self.seed, restarts=self.restarts)

@@ -12,7 +12,7 @@ from netclust.kernels.jit import kernel
 
 
 @kernel
-def climb(M: Any, z: Any, order: Any, least: Any, S: Any, Q: Any, n: Any) -> Any:
+def climb_kmeans(M: Any, z: Any, order: Any, least: Any, S: Any, Q: Any, n: Any) -> Any:
     """Move points, in that order, to where they gain most, until a sweep moves none; returns the number of moves.
 
     `z` holds labels 0 to k-1, each used, and changes in place; S, Q and n start as zeros. A gain counts above `least`.

@@ -1,16 +1,16 @@
 """k-means as a problem on a matrix of similarities, and three ways to solve it: Iterative, Spectral and Discrete.
 
-A clustering into k is a matrix Y [m, k] with Y'Y = I (`indicator`); the best one has the highest tr(Y'MY), which is
-sum_c (1/|c|) sum_{i, j in c} M_ij. With M_ij = x_i . x_j that is k-means itself; M may as well be indefinite, as it is
-when similarities are learned. `iterative` is a local search over clusterings. `spectral` drops all but Y'Y = I and so
-gets at least the value of any clustering, but no clustering; `discrete` makes one of it.
+A clustering into k is a matrix Y [m, k] with Y'Y = I (`kmeans_indicator`); the best one has the highest tr(Y'MY), which
+is sum_c (1/|c|) sum_{i, j in c} M_ij. With M_ij = x_i . x_j that is k-means itself; M may as well be indefinite, as it
+is when similarities are learned. `iterative_kmeans` is a local search over clusterings. `spectral_kmeans` drops all but
+Y'Y = I and so gets at least the value of any clustering, but no clustering; `discrete_kmeans` makes one of it.
 
 >>> M = np.kron(np.eye(2), np.ones((3, 3))) - 0.5
->>> iterative(M, 2).tolist(), discrete(M, 2).tolist(), choose_k(M, 5)
+>>> iterative_kmeans(M, 2).tolist(), discrete_kmeans(M, 2).tolist(), choose_k(M, 5)
 ([0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1], 2)
->>> round(objective(M, iterative(M, 2)), 9), round(objective(M, spectral(M, 2)), 9)
+>>> round(kmeans_objective(M, iterative_kmeans(M, 2)), 9), round(kmeans_objective(M, spectral_kmeans(M, 2)), 9)
 (3.0, 3.0)
->>> indicator(np.array([0, 1, 0, 1, 1])).round(3).tolist()
+>>> kmeans_indicator(np.array([0, 1, 0, 1, 1])).round(3).tolist()
 [[0.707, 0.0], [0.0, 0.577], [0.707, 0.0], [0.0, 0.577], [0.0, 0.577]]
 
 T. Finley, "Supervised Clustering with Structural SVMs", PhD thesis, Cornell University, 2009; chapter 4. F. Bach and
@@ -27,19 +27,19 @@ from numpy.typing import ArrayLike, NDArray
 from netclust.errors import InputError
 from netclust.foundation.optional import require_optional
 from netclust.structures.pairs import PairFeatures, Vector, pairs_of
-from netclust.structures.partition import Labels, canonical, square
+from netclust.structures.partition import Labels, canonical_partition, partition_square
 
 __all__ = [
     "MOST_ITEMS",
     "Clustering",
     "choose_k",
-    "discrete",
-    "indicator",
-    "iterative",
-    "joint_features",
-    "objective",
-    "similarity",
-    "spectral",
+    "discrete_kmeans",
+    "iterative_kmeans",
+    "kmeans_indicator",
+    "kmeans_joint_features",
+    "kmeans_objective",
+    "kmeans_similarity",
+    "spectral_kmeans",
 ]
 
 Matrix = NDArray[np.float64]
@@ -53,13 +53,15 @@ RELATIVE_GAIN = 1e-9
 """A move must gain more than this part of the largest entry: less may be rounding, and could be undone for ever."""
 
 
-def iterative(M: ArrayLike, k: int, *, seed: int = 0, restarts: int = 1, start: NDArray[Any] | None = None) -> Labels:
-    """Local search: random clusters, then points move one at a time while that raises the objective.
+def iterative_kmeans(
+    M: ArrayLike, k: int, *, seed: int = 0, restarts: int = 1, start: NDArray[Any] | None = None
+) -> Labels:
+    """Search locally: random clusters, then points move one at a time while that raises the objective.
 
     The best of `restarts` searches; the first one begins at `start` where that is given. Clusters are never emptied.
     The same (seed, items, k) start the same way, so that an oracle has no state.
     """
-    from netclust.models.clustering.kmeans_kernels import climb
+    from netclust.models.clustering.kmeans_kernels import climb_kmeans
 
     matrix = _checked(M, k)
     m = len(matrix)
@@ -71,25 +73,25 @@ def iterative(M: ArrayLike, k: int, *, seed: int = 0, restarts: int = 1, start: 
         order, z = _random_start(m, k, seed, turn)
         if start is not None and turn == 0:
             z = _given_start(start, m, k)
-        climb(matrix, z, order, least, np.zeros((k, m)), np.zeros(k), np.zeros(k, np.int64))
-        value = objective(matrix, z)
+        climb_kmeans(matrix, z, order, least, np.zeros((k, m)), np.zeros(k), np.zeros(k, np.int64))
+        value = kmeans_objective(matrix, z)
         if value > highest:
             best, highest = z, value
-    return canonical(best)
+    return canonical_partition(best)
 
 
-def spectral(M: ArrayLike, k: int) -> Matrix:
-    """The relaxed optimum Y [m, k], Y'Y = I: eigenvectors of the k algebraically largest eigenvalues."""
+def spectral_kmeans(M: ArrayLike, k: int) -> Matrix:
+    """Return the relaxed optimum Y [m, k], Y'Y = I: eigenvectors of the k algebraically largest eigenvalues."""
     matrix = _checked(M, k)
     m = len(matrix)
     _, vectors = require_optional("scipy.linalg", "spectral clustering").eigh(matrix, subset_by_index=[m - k, m - 1])
     return np.asarray(vectors, np.float64)
 
 
-def discrete(M: ArrayLike, k: int, *, seed: int = 0, restarts: int = 1) -> Labels:
-    """The clustering nearest to the relaxed one: `iterative` on Y Y'."""
-    Y = spectral(M, k)
-    return iterative(Y @ Y.T, k, seed=seed, restarts=restarts)
+def discrete_kmeans(M: ArrayLike, k: int, *, seed: int = 0, restarts: int = 1) -> Labels:
+    """Return the clustering nearest to the relaxed one: `iterative_kmeans` on Y Y'."""
+    Y = spectral_kmeans(M, k)
+    return iterative_kmeans(Y @ Y.T, k, seed=seed, restarts=restarts)
 
 
 def choose_k(M: ArrayLike, most: int) -> int:
@@ -117,34 +119,34 @@ def choose_k(M: ArrayLike, most: int) -> int:
     return 2 + int(np.argmax(gap[: min(most, max(2, m // 2)) - 1]))
 
 
-def indicator(labels: NDArray[Any]) -> Matrix:
-    """Y [m, k] of a clustering: |c|^(-1/2) where a point is in c, else 0."""
-    z = canonical(labels)
+def kmeans_indicator(labels: NDArray[Any]) -> Matrix:
+    """Return Y [m, k] of a clustering: |c|^(-1/2) where a point is in c, else 0."""
+    z = canonical_partition(labels)
     sizes = np.bincount(z)
     Y = np.zeros((len(z), len(sizes)))
     Y[np.arange(len(z)), z] = 1 / np.sqrt(sizes[z])
     return Y
 
 
-def objective(M: NDArray[Any], h: Clustering) -> float:
-    """tr(Y'MY), of labels or of a relaxed Y."""
-    Y = indicator(h) if h.ndim == 1 else h
+def kmeans_objective(M: NDArray[Any], h: Clustering) -> float:
+    """Return tr(Y'MY), of labels or of a relaxed Y."""
+    Y = kmeans_indicator(h) if h.ndim == 1 else h
     return float(np.sum(Y * (M @ Y)))
 
 
-def similarity(pairs: PairFeatures, w: Vector) -> Matrix:
-    """K [m, m] with K_ij = w . psi_ij, the diagonal from `self_scores`; 0 for pairs that are not stored."""
+def kmeans_similarity(pairs: PairFeatures, w: Vector) -> Matrix:
+    """Return K [m, m] with K_ij = w . psi_ij, the diagonal from `self_scores`; 0 for pairs that are not stored."""
     check_size(pairs.items)
-    K = square(pairs.scores(w), pairs.items, pairs.index)
+    K = partition_square(pairs.scores(w), pairs.items, pairs.index)
     np.fill_diagonal(K, pairs.self_scores(w))
     return K
 
 
-def joint_features(pairs: PairFeatures, h: Clustering) -> Vector:
-    """Psi = sum_ij (YY')_ij psi_ij over all ordered pairs and the diagonal, so that w . Psi = tr(Y'KY)."""
+def kmeans_joint_features(pairs: PairFeatures, h: Clustering) -> Vector:
+    """Return Psi = sum_ij (YY')_ij psi_ij over all ordered pairs and the diagonal; w . Psi = tr(Y'KY)."""
     left, right = pairs_of(pairs)
     if h.ndim == 1:
-        part = 1.0 / np.bincount(canonical(h))[canonical(h)]
+        part = 1.0 / np.bincount(canonical_partition(h))[canonical_partition(h)]
         together, own = np.where(h[left] == h[right], part[left], 0.0), part
     else:
         P = h @ h.T
@@ -188,7 +190,7 @@ def _random_start(m: int, k: int, seed: int, turn: int) -> tuple[Labels, Labels]
 
 
 def _given_start(start: NDArray[Any], m: int, k: int) -> Labels:
-    z = canonical(np.asarray(start))
+    z = canonical_partition(np.asarray(start))
     if z.shape != (m,) or int(z.max()) + 1 != k:
         raise InputError(f"a start needs {m} labels and {k} clusters, not {len(z)} and {len(np.unique(z))}")
     return z

@@ -25,8 +25,8 @@ from netclust.models.clustering.train_clusterer import (
     Example,
     LearnedClustering,
     check_sizes,
-    cluster,
-    learn,
+    cluster_with,
+    learn_clusterer,
 )
 from netclust.models.test_set_ledger import TEST_SETS, find_ledger, record_test_use
 from netclust.options.output import (
@@ -36,17 +36,17 @@ from netclust.options.output import (
     check_not_input,
     check_outputs,
     checksum_of,
-    cost,
+    cost_option,
     counted,
     echo,
-    note,
     origin_facts,
+    output_note,
+    output_result,
+    output_table,
     progress,
-    result,
-    table,
-    write,
     write_json,
     write_model_info,
+    write_output,
 )
 from netclust.structures.pairs import PairFeatures
 
@@ -79,7 +79,9 @@ def train_items(
     check_folders(output, json, checkpoint)
     check_outputs(output, json, checkpoint)
     check_not_input(items, output, json, checkpoint)
-    settings = ClusterSettings(**chosen, epsilon=training.epsilon, seed=training.seed, C=1.0 if C == "cv" else cost(C))
+    settings = ClusterSettings(
+        **chosen, epsilon=training.epsilon, seed=training.seed, C=1.0 if C == "cv" else cost_option(C)
+    )
     if checkpoint is not None and settings.learner in ("lsp", "lspa", "pairwise"):
         raise InputError(f"--checkpoint is for structural SVMs: {settings.learner} keeps no state")
     if options.label is not None and options.label in (options.set_column, *(options.fields or ())):
@@ -97,17 +99,19 @@ def train_items(
         check_sizes(settings, examples)
         if C == "cv" and len(sets) < 2:
             raise InputError("C is chosen on held-out sets, and there is one set: give --C, or --set or --set-size")
-    note(f"{counted(len(whole), 'item')} in {counted(len(sets), 'set')}, {len(text.names)} features a pair")
-    note(f"compared as text: {', '.join(text.spec.fields) or '-'}; as numbers: {', '.join(text.spec.numbers) or '-'}")
+    output_note(f"{counted(len(whole), 'item')} in {counted(len(sets), 'set')}, {len(text.names)} features a pair")
+    output_note(
+        f"compared as text: {', '.join(text.spec.fields) or '-'}; as numbers: {', '.join(text.spec.numbers) or '-'}"
+    )
     picked: ChosenClusterCost | None = None
     if C == "cv":
         with progress("choosing C") as tick:
             picked = choose_cost(settings, examples, on_progress=tick)
         settings = msgspec.structs.replace(settings, C=picked.C)
         tried = ", ".join(f"{c:g}: {loss:.2f}" for c, loss in zip(picked.grid, picked.losses, strict=True))
-        note(f"C = {picked.C:g}, by cross-validation over sets (C: held-out loss in percent: {tried})")
+        output_note(f"C = {picked.C:g}, by cross-validation over sets (C: held-out loss in percent: {tried})")
     start = time.perf_counter()
-    learned = learn(settings, examples, on_iteration=Reporter(), checkpoint=checkpoint, jobs=training.jobs)
+    learned = learn_clusterer(settings, examples, on_iteration=Reporter(), checkpoint=checkpoint, jobs=training.jobs)
     duration = time.perf_counter() - start
     checksum = checksum_of(items)
     provenance = Provenance.now(
@@ -136,10 +140,12 @@ def train_items(
         _print_trained(settings, learned, duration, output)
         _print_weights(model)
     if not learned.converged:
-        note(_stopped(settings))
+        output_note(_stopped(settings))
     if not learned.w.any():
-        note("nothing was learned, all weights are 0: nothing in common, too small a C, or too large an epsilon")
-    write_json(json, result(["train", _task(settings)], body, seed=settings.seed, data={Path(items).name: checksum}))
+        output_note("nothing was learned, all weights are 0: nothing in common, too small a C, or too large an epsilon")
+    write_json(
+        json, output_result(["train", _task(settings)], body, seed=settings.seed, data={Path(items).name: checksum})
+    )
 
 
 def cluster_items(
@@ -164,7 +170,7 @@ def cluster_items(
     whole = _read(items, None, set_column, id_column, _fields(model))
     sets = sets_of(whole)
     with about(items):
-        found = [cluster(model.settings, _pairs(model, part), model.w, k) for part in sets]
+        found = [cluster_with(model.settings, _pairs(model, part), model.w, k) for part in sets]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     named = whole.sets is not None
@@ -172,7 +178,7 @@ def cluster_items(
     for part, labels in zip(sets, found, strict=True):
         for n, label in enumerate(labels.tolist()):
             writer.writerow([*([part.sets[n]] if named and part.sets else []), part.ids[n], label])
-    write(output, text.getvalue().encode())
+    write_output(output, text.getvalue().encode())
     sizes = [np.bincount(labels) for labels in found]
     clusters = sum(map(len, sizes))
     if "-" not in (str(output), str(json)):
@@ -181,7 +187,9 @@ def cluster_items(
         echo(f"{counted(len(whole), 'item')} in {counted(len(sets), 'set')}: {made}")
         echo(f"wrote {output}")
     body = {"items": len(whole), "sets": len(sets), "clusters": clusters, "settings": model.settings}
-    write_json(json, result(["cluster"], body, seed=model.settings.seed, data={Path(items).name: checksum_of(items)}))
+    write_json(
+        json, output_result(["cluster"], body, seed=model.settings.seed, data={Path(items).name: checksum_of(items)})
+    )
 
 
 def evaluate_items(
@@ -209,34 +217,34 @@ def evaluate_items(
         raise InputError(f"{test}: the items have no true clusters: name their column with --label")
     checksum = checksum_of(test)
     if checksum == model.provenance.sha256:
-        note("the model was trained on this very file: these numbers say nothing about new items")
+        output_note("the model was trained on this very file: these numbers say nothing about new items")
     sets = _cut(whole, options.set_size, seed)
     with about(test):
         examples = [(_pairs(model, part), part.clusters()) for part in sets]
         measures, sizes = _measured(settings, examples, model.w, k_is_known=bool(k_is_known))
     if record_test_use(f"evaluate {task}", checksum, rows=1, draws=1):  # before anything is shown
-        note(f"a look at {TEST_SETS[checksum]}: noted in {find_ledger()}")
+        output_note(f"a look at {TEST_SETS[checksum]}: noted in {find_ledger()}")
     if str(json) != "-":
         rows = [[name, *_shown(name, measures[name])] for name in SHOWN]
-        table(
+        output_table(
             f"{counted(len(whole), 'item')} in {counted(len(sets), 'set')}", ["measure", "mean", "sd over sets"], rows
         )
         echo(
             f"clusters a set: {np.mean(sizes):.1f} found, {np.mean([len(set(p.labels or ())) for p in sets]):.1f} true"
         )
     body = {"items": len(whole), "sets": len(sets), "measures": measures, "settings": settings}
-    write_json(json, result(["evaluate", task], body, seed=seed, data={Path(test).name: checksum}))
+    write_json(json, output_result(["evaluate", task], body, seed=seed, data={Path(test).name: checksum}))
 
 
 def simulate_citations(output: Path, sets: int, papers: int, seed: int) -> None:
     """Write made-up citations."""
     check_folders(output)
     rows = citations(sets=sets, papers=papers, seed=seed)
-    write(output, citations_csv(rows).encode())
-    note(f"{len(rows):,} citations of {sets * papers:,} papers in {counted(sets, 'set')}")
+    write_output(output, citations_csv(rows).encode())
+    output_note(f"{len(rows):,} citations of {sets * papers:,} papers in {counted(sets, 'set')}")
 
 
-def describe_model(path: Path, json: Path | None, top: int) -> None:
+def describe_cluster_model(path: Path, json: Path | None, top: int) -> None:
     """Describe the file of a trained clusterer."""
     model = ClusterModel.load(path)
     origin, settings = model.provenance, model.settings
@@ -250,7 +258,7 @@ def describe_model(path: Path, json: Path | None, top: int) -> None:
             ["features a pair", len(model.w)],
             *origin_facts(origin, "items"),
         ]
-        table(str(path), ["", ""], facts)
+        output_table(str(path), ["", ""], facts)
         _print_weights(model, top)
         echo(f"{path.stat().st_size:,} bytes")
     write_model_info(
@@ -264,7 +272,7 @@ def describe_model(path: Path, json: Path | None, top: int) -> None:
 
 
 def _feature_spec(whole: ItemTable, options: ItemOptions) -> TextFeatures:
-    """The features of pairs: every field that is compared, as numbers where all its values are."""
+    """Return the features of pairs: every field that is compared, as numbers where all its values are."""
     numbers = tuple(name for name in whole.fields if _is_numeric(name, whole))
     texts = tuple(name for name in whole.fields if name not in numbers and any(map(str.strip, whole.column(name))))
     words = tuple(options.words or ((1, 2) if texts else ()))
@@ -276,7 +284,7 @@ def _is_numeric(name: str, whole: ItemTable) -> bool:
     others = [text for text, _ in present if not _reads(text)]
     if others:
         if 0 < len(others) <= MOSTLY * len(present):
-            note(
+            output_note(
                 f"column {name!r} is compared as text: {others[0]!r} is no number, most are; leave it empty if unknown"
             )
         return False
@@ -337,7 +345,7 @@ def _measured(
     settings: ClusterSettings, examples: list[Example], w: Any, *, k_is_known: bool
 ) -> tuple[dict[str, Any], list[int]]:
     """Every measure over sets, and how many clusters were found; k-means may be told the true number."""
-    found = [(y, cluster(settings, x, w, len(np.unique(y)) if k_is_known else None)) for x, y in examples]
+    found = [(y, cluster_with(settings, x, w, len(np.unique(y)) if k_is_known else None)) for x, y in examples]
     measures = {name: {"mean": s.mean, "sd": s.sd} for name, s in measure_sets(found).items()}
     return measures, [len(np.unique(z)) for _, z in found]
 
@@ -354,7 +362,7 @@ def _print_weights(model: ClusterModel, top: int = 12) -> None:
     order = np.argsort(-np.abs(model.w))[:top]
     rows = [[model.names[n], f"{model.w[n]:+.4g}"] for n in order]
     if rows:
-        table("Strongest weights: above 0 speaks for one cluster", ["feature", "weight"], rows)
+        output_table("Strongest weights: above 0 speaks for one cluster", ["feature", "weight"], rows)
 
 
 def _stopped(settings: ClusterSettings) -> str:

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.models.clustering.kmeans_search import Clustering, indicator
-from netclust.structures.partition import canonical
+from netclust.models.clustering.kmeans_search import Clustering, kmeans_indicator
+from netclust.structures.partition import canonical_partition
 
 __all__ = ["trace_loss"]
 
@@ -34,7 +34,11 @@ def trace_loss(y: NDArray[Any], h: Clustering, k: int | None = None) -> float:
         raise InputError(f"two clusterings of the same items are compared, not of {len(y)} and {len(h)}")
     if not len(y):
         return 0.0
-    shared = _shared(canonical(y), canonical(h)) if h.ndim == 1 else float(np.sum((indicator(y).T @ h) ** 2))
+    shared = (
+        _shared(canonical_partition(y), canonical_partition(h))
+        if h.ndim == 1
+        else float(np.sum((kmeans_indicator(y).T @ h) ** 2))
+    )
     true = len(np.unique(y)) if k is None else k
     loss = 100.0 * (1.0 - shared / true)
     return loss if loss > ROUNDING else 0.0  # exactly 0 for the truth, also if it comes relaxed

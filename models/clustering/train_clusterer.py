@@ -8,7 +8,7 @@ have in common is the protocol of `netclust.problems.base`.
 >>> examples = [(ComputedPairs(colour), np.array([0, 0, 1, 1]))]
 >>> for structure in ("correlation", "kmeans", "E", "K"):
 ...     settings = ClusterSettings(structure=structure, learner="lspa" if structure in "EK" else "one-slack", C=1e4)
-...     learned = learn(settings, examples)
+...     learned = learn_clusterer(settings, examples)
 ...     cluster(settings, examples[0][0], learned.w, k=2).tolist()
 [0, 0, 1, 1]
 [0, 0, 1, 1]
@@ -39,12 +39,12 @@ from netclust.losses.edge_loss import delta_f
 from netclust.losses.partition_loss import CLUSTERING_LOSSES, ClusteringLoss
 from netclust.models.clustering.correlation import CorrelationProblem, Oracle, Predictor
 from netclust.models.clustering.kmeans import KmeansProblem, KmeansSet, Method, cluster_matrix
-from netclust.models.clustering.kmeans_search import choose_k, similarity
+from netclust.models.clustering.kmeans_search import choose_k, kmeans_similarity
 from netclust.models.clustering.pairwise import PairClassifier
 from netclust.models.clustering.trace_loss import trace_loss
-from netclust.problems.forest_problem import ForestProblem, LinkProblem, clusters
+from netclust.problems.forest_problem import ForestProblem, LinkProblem, forest_clusters
 from netclust.structures.pairs import PairFeatures, Vector
-from netclust.structures.partition import Labels, canonical
+from netclust.structures.partition import Labels, canonical_partition
 from netclust.structures.sizes import Method as SizedMethod
 from netclust.structures.sizes import check_size
 
@@ -122,7 +122,7 @@ class LearnedClustering:
 
 
 def _problem_of(settings: ClusterSettings, dimension: int) -> Any:
-    """The task that the settings describe, for pairs with so many features."""
+    """Return the task that the settings describe, for pairs with so many features."""
     if settings.structure == "correlation":
         return CorrelationProblem(
             dimension,
@@ -154,7 +154,7 @@ def _one_of(name: str, kind: Any, what: str) -> Any:
     return name
 
 
-def learn(
+def learn_clusterer(
     settings: ClusterSettings,
     examples: Sequence[Example],
     *,
@@ -209,24 +209,24 @@ def _input(settings: ClusterSettings, x: PairFeatures, y: NDArray[Any]) -> Any:
     return KmeansSet(x, len(np.unique(y))) if settings.structure == "kmeans" else x
 
 
-def cluster(settings: ClusterSettings, x: PairFeatures, w: Vector, k: int | None = None) -> Labels:
-    """The clusters of a new set, numbered by first appearance. k is for k-means; without it, it is chosen."""
+def cluster_with(settings: ClusterSettings, x: PairFeatures, w: Vector, k: int | None = None) -> Labels:
+    """Return the clusters of a new set, numbered by first appearance. k is for k-means; without it, it is chosen."""
     problem = _problem_of(settings, x.dimension)
     if settings.structure == "kmeans":
-        K = similarity(x, w)
+        K = kmeans_similarity(x, w)
         if k is None:
             k = choose_k(K, min(MOST_CLUSTERS, x.items)) if x.items > 1 else 1
         if not 1 <= k <= x.items:
             raise InputError(f"a set of {x.items} items has 1 to {x.items} clusters, not {k}")
         method: Method = problem.predictor or problem.method
         rounded: Method = "discrete" if method == "spectral" else method  # eigenvectors are no labels
-        return canonical(cluster_matrix(K, k, rounded, seed=settings.seed, restarts=settings.restarts))
+        return canonical_partition(cluster_matrix(K, k, rounded, seed=settings.seed, restarts=settings.restarts))
     h = problem.predict(x, w)
-    return canonical(h if settings.structure == "correlation" else clusters(h))
+    return canonical_partition(h if settings.structure == "correlation" else forest_clusters(h))
 
 
-def loss_of(settings: ClusterSettings, y: NDArray[Any], z: NDArray[Any]) -> float:
-    """The loss in percent that the settings are for."""
+def clusterer_loss(settings: ClusterSettings, y: NDArray[Any], z: NDArray[Any]) -> float:
+    """Return the loss in percent that the settings are for."""
     if settings.structure == "kmeans":
         return trace_loss(y, z, len(np.unique(y)))
     return CLUSTERING_LOSSES[settings.loss](y, z)

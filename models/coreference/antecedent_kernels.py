@@ -13,13 +13,13 @@ from netclust.kernels.jit import inlined, kernel
 
 @inlined
 def _candidate(starts: Any, j: Any, row: Any) -> Any:
-    """The earlier item of one of j's rows."""
+    """Return the earlier item of one of j's rows."""
     return j - (starts[j + 1] - row)
 
 
 @inlined
 def _has_own(starts: Any, labels: Any, j: Any) -> Any:
-    """Whether one of j's candidates is in its cluster."""
+    """Return whether one of j's candidates is in its cluster."""
     row = starts[j]
     while row < starts[j + 1] and labels[_candidate(starts, j, row)] != labels[j]:
         row += 1
@@ -27,8 +27,8 @@ def _has_own(starts: Any, labels: Any, j: Any) -> Any:
 
 
 @kernel
-def best_rows(starts: Any, scores: Any, chosen: Any) -> None:
-    """chosen[j] = j's best row, or the root, which scores 0; of equal ones the root, then the oldest."""
+def best_antecedent_rows(starts: Any, scores: Any, chosen: Any) -> None:
+    """Set chosen[j] to j's best row, or the root, which scores 0; of equal ones the root, then the oldest."""
     for j in range(len(chosen)):
         best, chosen[j] = 0.0, -1
         for row in range(starts[j], starts[j + 1]):
@@ -37,8 +37,8 @@ def best_rows(starts: Any, scores: Any, chosen: Any) -> None:
 
 
 @kernel
-def gold_rows(starts: Any, scores: Any, labels: Any, chosen: Any) -> None:
-    """chosen[j] = j's best row within its cluster, or the root where it has none."""
+def gold_antecedent_rows(starts: Any, scores: Any, labels: Any, chosen: Any) -> None:
+    """Set chosen[j] to j's best row within its cluster, or the root where it has none."""
     for j in range(len(chosen)):
         best, chosen[j] = 0.0, -1
         for row in range(starts[j], starts[j + 1]):
@@ -47,10 +47,11 @@ def gold_rows(starts: Any, scores: Any, labels: Any, chosen: Any) -> None:
 
 
 @kernel
-def violating_rows(
+def violating_antecedent_rows(
     starts: Any, scores: Any, labels: Any, within: Any, across: Any, root: Any, C: Any, chosen: Any
 ) -> None:
-    """As `best_rows` with C times the price of every arc on top; a root arc costs `root` where a link is right."""
+    """Search like `best_antecedent_rows` with C times the price of every arc on top. A root arc costs `root` where a
+    link is right."""
     for j in range(len(chosen)):
         best, chosen[j] = 0.0, -1
         if _has_own(starts, labels, j):

@@ -33,14 +33,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.structures.forest import check_labels
+from netclust.structures.forest import check_forest_labels
 from netclust.structures.pairs import Indices, Vector
 from netclust.structures.tree import Parents
 
 __all__ = [
     "AntecedentCosts",
     "Antecedents",
-    "arc_prices",
+    "antecedent_prices",
     "best_antecedents",
     "gold_antecedents",
     "integer_labels",
@@ -98,21 +98,21 @@ class Antecedents:
 
 def best_antecedents(starts: Indices, scores: Vector) -> Antecedents:
     """The tree of the highest sum of scores, the root at 0."""
-    from netclust.models.coreference.antecedent_kernels import best_rows
+    from netclust.models.coreference.antecedent_kernels import best_antecedent_rows
 
     _check_scores(starts, scores)
     rows = np.empty(len(starts) - 1, np.int64)
-    best_rows(starts, scores, rows)
+    best_antecedent_rows(starts, scores, rows)
     return Antecedents(starts, rows)
 
 
 def gold_antecedents(starts: Indices, scores: Vector, y: NDArray[Any]) -> Antecedents:
     """h*, the best tree that induces y, as far as the candidates reach; only scores within clusters are read."""
-    from netclust.models.coreference.antecedent_kernels import gold_rows
+    from netclust.models.coreference.antecedent_kernels import gold_antecedent_rows
 
     _check_scores(starts, scores)
     rows = np.empty(len(starts) - 1, np.int64)
-    gold_rows(starts, scores, integer_labels(y, len(rows)), rows)
+    gold_antecedent_rows(starts, scores, integer_labels(y, len(rows)), rows)
     return Antecedents(starts, rows)
 
 
@@ -120,17 +120,17 @@ def violating_antecedents(
     starts: Indices, scores: Vector, y: NDArray[Any], prices: AntecedentCosts, C: float = 1.0
 ) -> Antecedents:
     """h^, the tree of the highest sum of scores plus C times the prices of its arcs (Algorithm 5)."""
-    from netclust.models.coreference.antecedent_kernels import violating_rows
+    from netclust.models.coreference.antecedent_kernels import violating_antecedent_rows
 
     _check_scores(starts, scores)
     rows = np.empty(len(starts) - 1, np.int64)
     within, across, root = map(float, prices)
-    violating_rows(starts, scores, integer_labels(y, len(rows)), within, across, root, float(C), rows)
+    violating_antecedent_rows(starts, scores, integer_labels(y, len(rows)), within, across, root, float(C), rows)
     return Antecedents(starts, rows)
 
 
-def arc_prices(h: Antecedents, y: NDArray[Any], prices: AntecedentCosts) -> tuple[Vector, int]:
-    """What every item's arc costs, and for how many items a link is right: n - k, where all pairs are stored."""
+def antecedent_prices(h: Antecedents, y: NDArray[Any], prices: AntecedentCosts) -> tuple[Vector, int]:
+    """Return the cost of every item's arc, and for how many items a link is right: n - k, if all pairs are stored."""
     from netclust.models.coreference.antecedent_kernels import price_rows
 
     paid = np.empty(len(h.rows))
@@ -141,7 +141,7 @@ def arc_prices(h: Antecedents, y: NDArray[Any], prices: AntecedentCosts) -> tupl
 
 def integer_labels(y: NDArray[Any], items: int) -> NDArray[np.int64]:
     """Labels as numbers, one an item."""
-    check_labels(y, items)
+    check_forest_labels(y, items)
     if np.issubdtype(y.dtype, np.integer):
         return np.ascontiguousarray(y, np.int64)
     return np.unique(y, return_inverse=True)[1].reshape(items).astype(np.int64)

@@ -33,13 +33,13 @@ from netclust.errors import InputError
 from netclust.models.coreference.antecedent_links import (
     AntecedentCosts,
     Antecedents,
-    arc_prices,
+    antecedent_prices,
     best_antecedents,
     gold_antecedents,
     violating_antecedents,
 )
 from netclust.problems.sparse_features import SparseVector, row_difference, scores_within
-from netclust.structures.forest import check_labels
+from netclust.structures.forest import check_forest_labels
 from netclust.structures.hashed_pairs import HashedPairs
 from netclust.structures.pairs import Vector
 
@@ -96,12 +96,12 @@ class AntecedentProblem:
     def gold(self, x: HashedPairs, y: NDArray[Any], w: Vector) -> Antecedents:
         """Return the best links that induce y; pairs across clusters are not scored."""
         self._check(x, w)
-        check_labels(y, x.items)
+        check_forest_labels(y, x.items)
         return gold_antecedents(x.starts, scores_within(x, y, w), y)
 
     def loss(self, y: NDArray[Any], h: Antecedents) -> float:
         """Return the edge loss of a tree."""
-        paid, links = arc_prices(h, y, self.prices)
+        paid, links = antecedent_prices(h, y, self.prices)
         return (links if self.edge_loss == "yj" else 0.0) + float(paid.sum())
 
     def _scores(self, x: HashedPairs, w: Vector) -> Vector:

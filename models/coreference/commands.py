@@ -46,9 +46,9 @@ def score_coreference(
     json: JsonOption = None,
 ) -> None:
     """Score a response as the reference scorer does: MUC, B3, CEAF, BLANC, LEA, MELA, and mention detection."""
-    from netclust.models.coreference.score_coreference import run
+    from netclust.models.coreference.score_coreference import run_scoring
 
-    run(key, response, [name.value for name in metric or Metric], singletons, missing_ok, json)
+    run_scoring(key, response, [name.value for name in metric or Metric], singletons, missing_ok, json)
 
 
 class CoreferenceLearner(StrEnum):

@@ -44,12 +44,12 @@ __all__ = [
     "Counts",
     "Sums",
     "best_assignment",
+    "coreference_scores",
     "document_counts",
     "label_counts",
     "mela_of_labels",
     "mention_table",
     "score_documents",
-    "scores_of",
     "total_counts",
 ]
 
@@ -105,7 +105,9 @@ def score_documents(
     if len(key) != len(response):
         raise InputError(f"{len(key)} documents in the key and {len(response)} in the response: one each is needed")
     chosen = _check(metrics)
-    return scores_of(total_counts(document_counts(k, r, chosen) for k, r in zip(key, response, strict=True)), chosen)
+    return coreference_scores(
+        total_counts(document_counts(k, r, chosen) for k, r in zip(key, response, strict=True)), chosen
+    )
 
 
 def document_counts(key: Clusters, response: Clusters, metrics: Iterable[str] = METRICS) -> Sums:
@@ -128,7 +130,7 @@ def label_counts(y: ArrayLike, z: ArrayLike, metrics: Iterable[str] = METRICS) -
 
 def mela_of_labels(y: ArrayLike, z: ArrayLike) -> float:
     """MELA of one document, 0 to 1: the mean F1 of MUC, B3 and CEAF_e."""
-    return scores_of(_counts(mention_table(y, z), MELA_PARTS), ["mela"])["mela"].f1
+    return coreference_scores(_counts(mention_table(y, z), MELA_PARTS), ["mela"])["mela"].f1
 
 
 def total_counts(documents: Iterable[Sums]) -> Sums:
@@ -140,10 +142,10 @@ def total_counts(documents: Iterable[Sums]) -> Sums:
     return total
 
 
-def scores_of(
+def coreference_scores(
     counts: Mapping[str, Counts | BlancCounts], metrics: Iterable[str] = METRICS
 ) -> dict[str, PrecisionRecall]:
-    """Scores by name. MELA's precision and recall are means as its F1 is; only that is in use."""
+    """Return scores by name. MELA's precision and recall are means as its F1 is; only that is in use."""
     nothing = Counts(0.0, 0.0, 0.0, 0.0)
     found = {}
     for name in _check(metrics):

@@ -6,10 +6,10 @@ spurious, and true ones that were not found still count in every measure.
 >>> from netclust.models.coreference.formats.documents import Mention
 >>> words = tuple("Ann saw the dog . She liked it .".split())
 >>> mentions = (Mention(0, 1, 7), Mention(2, 4, 8), Mention(5, 6, 7), Mention(7, 8, 8))
->>> (example,) = prepare([Document("story", words, (0, 5, 9), mentions=mentions)], FeatureSettings())
+>>> (example,) = prepare_examples([Document("story", words, (0, 5, 9), mentions=mentions)], FeatureSettings())
 >>> example.truth.labels.tolist(), example.pairs.items
 ([0, 1, 0, 1], 4)
->>> measure([example], [np.array([0, 1, 0, 2])], ["muc"])["muc"]
+>>> measure_examples([example], [np.array([0, 1, 0, 2])], ["muc"])["muc"]
 PrecisionRecall(precision=1.0, recall=0.5, f1=0.6666666666666666)
 """
 
@@ -31,7 +31,7 @@ from netclust.models.coreference.features import FeatureSettings
 from netclust.models.coreference.formats.documents import Document, Mention, Span
 from netclust.structures.hashed_pairs import HashedPairs
 
-__all__ = ["Example", "MentionSource", "measure", "prepare", "with_entities"]
+__all__ = ["Example", "MentionSource", "measure_examples", "prepare_examples", "with_entities"]
 
 MentionSource = Literal["gold", "auto"]
 
@@ -46,7 +46,7 @@ class Example:
     key: Sequence[frozenset[Span]]
 
 
-def prepare(
+def prepare_examples(
     documents: Sequence[Document],
     settings: FeatureSettings,
     find: Callable[[Document], Sequence[Span]] | None = None,
@@ -54,7 +54,7 @@ def prepare(
     jobs: int = 1,
     cache: Path | None = None,
 ) -> list[Example]:
-    """Examples of documents; `find` gives the mentions to use instead of the documents' own."""
+    """Make examples of documents; `find` gives the mentions to use instead of the documents' own."""
     given = documents
     if find is not None:
         given = [document.with_mentions(Mention(*span) for span in find(document)) for document in documents]
@@ -65,10 +65,10 @@ def prepare(
     ]
 
 
-def measure(
+def measure_examples(
     examples: Sequence[Example], found: Iterable[NDArray[Any]], metrics: Iterable[str] = METRICS
 ) -> dict[str, PrecisionRecall]:
-    """Every measure of the clusters of the examples' mentions, summed over documents as the official scorer does."""
+    """Compute every measure of the examples' clusters, summed over documents as the official scorer does."""
     responses = [
         with_entities(example.document, labels).clusters() for example, labels in zip(examples, found, strict=True)
     ]

@@ -29,9 +29,9 @@ import numpy as np
 
 from netclust.errors import InputError, NetclustError
 from netclust.foundation import container
-from netclust.models.coreference.features import FeatureSettings, extract
+from netclust.models.coreference.features import FeatureSettings, extract_features
 from netclust.models.coreference.formats.documents import Document
-from netclust.models.coreference.mentions.describing import describe
+from netclust.models.coreference.mentions.describing import describe_mentions
 from netclust.structures.hashed_pairs import HashedPairs
 
 __all__ = ["extract_all"]
@@ -62,7 +62,7 @@ def extract_all(
 
 def _extract(document: Document, settings: FeatureSettings) -> HashedPairs:
     spans = [mention.span for mention in document.mentions]
-    return extract(document, describe(document, spans), settings)
+    return extract_features(document, describe_mentions(document, spans), settings)
 
 
 def _cached(document: Document, settings: FeatureSettings, cache: Path) -> HashedPairs:
@@ -74,13 +74,13 @@ def _cached(document: Document, settings: FeatureSettings, cache: Path) -> Hashe
             path.unlink(missing_ok=True)  # cut short or spoilt: made anew
     pairs = _extract(document, settings)
     arrays: container.Arrays = {"starts": pairs.starts, "at": pairs.at, "slots": pairs.slots}
-    container.write_bytes(path, container.pack(KIND, arrays, {"sha256": _checksum(arrays)}))
+    container.write_container_bytes(path, container.pack_container(KIND, arrays, {"sha256": _checksum(arrays)}))
     return pairs
 
 
 def _load(path: Path, settings: FeatureSettings) -> HashedPairs:
     where = str(path)
-    arrays, header = container.unpack(container.read_bytes(path), KIND, where)
+    arrays, header = container.unpack_container(container.read_container_bytes(path), KIND, where)
     starts = container.require_array(arrays, "starts", np.int64, (None,), where)
     at = container.require_array(arrays, "at", np.int64, (None,), where)
     slots = container.require_array(arrays, "slots", np.uint32, (None,), where)

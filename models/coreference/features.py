@@ -12,11 +12,11 @@ Every pair of a mention with one of the mentions before it (at most `distance` b
 A template needs what it is made of: without a column of speakers there is none about speakers (`void_templates`).
 
 >>> from netclust.models.coreference.formats.documents import Document, Span
->>> from netclust.models.coreference.mentions.describing import describe
+>>> from netclust.models.coreference.mentions.describing import describe_mentions
 >>> words = tuple("Ann saw the old dog . She liked the dog .".split())
 >>> document = Document("story", words, (0, 6, 11))
 >>> spans = [Span(0, 1), Span(2, 5), Span(6, 7), Span(8, 10)]
->>> pairs = extract(document, describe(document, spans), FeatureSettings(bits=18, distance=2))
+>>> pairs = extract_features(document, describe_mentions(document, spans), FeatureSettings(bits=18, distance=2))
 >>> pairs.items, pairs.index.left.tolist(), pairs.index.right.tolist()
 (4, [0, 0, 1, 1, 2], [1, 2, 2, 3, 3])
 >>> void_templates([document])
@@ -49,7 +49,7 @@ from netclust.structures.hashed_pairs import HashedPairs
 if TYPE_CHECKING:
     from netclust.models.coreference.mention_pair_kernels import FeatureTemplates, Mentions
 
-__all__ = ["ATTRIBUTES", "RELATIONS", "FeatureSettings", "extract", "void_templates"]
+__all__ = ["ATTRIBUTES", "RELATIONS", "FeatureSettings", "extract_features", "void_templates"]
 
 RELATIONS = (
     "constant",
@@ -164,8 +164,8 @@ def void_templates(documents: Iterable[Document]) -> tuple[str, ...]:
     return tuple(sorted(set(_NEEDS) - kept))
 
 
-def extract(document: Document, facts: Sequence[MentionFacts], settings: FeatureSettings) -> HashedPairs:
-    """The features of every mention with the mentions before it, in the order of `facts`."""
+def extract_features(document: Document, facts: Sequence[MentionFacts], settings: FeatureSettings) -> HashedPairs:
+    """Extract the features of every mention with the mentions before it, in the order of `facts`."""
     from netclust.models.coreference.mention_pair_kernels import RELATION_COUNT, pair_slots
 
     templates = _templates(document, settings)

@@ -1,13 +1,13 @@
 """Training on prepared documents: six models on the edge losses, three on the loss learned from the measure.
 
 >>> from netclust.models.coreference.formats.documents import Document, Mention
->>> from netclust.models.coreference.examples import prepare
+>>> from netclust.models.coreference.examples import prepare_examples
 >>> words = tuple("Ann saw the dog . She liked it .".split())
 >>> mentions = (Mention(0, 1, 7), Mention(2, 4, 8), Mention(5, 6, 7), Mention(7, 8, 8))
 >>> settings = CoreferenceSettings(epochs=5)
->>> examples = prepare([Document("story", words, (0, 5, 9), mentions=mentions)], settings.features)
->>> learned = learn(settings, examples)
->>> resolve(settings, examples[0].pairs, learned.w).tolist()
+>>> examples = prepare_examples([Document("story", words, (0, 5, 9), mentions=mentions)], settings.features)
+>>> learned = learn_coreference(settings, examples)
+>>> resolve_mentions(settings, examples[0].pairs, learned.w).tolist()
 [0, 1, 0, 1]
 
 I. Haponchyk, "Advanced Models of Supervised Structural Clustering", PhD thesis, University of Trento, 2018; chapter 5.
@@ -30,7 +30,7 @@ from netclust.learners.rho import LspRho, LspRhoJoint, LspRhoOnline, collect_reg
 from netclust.losses.learned_loss import LearnedLoss, Truth
 from netclust.models.coreference.antecedent_problem import AntecedentProblem
 from netclust.models.coreference.coreference_metrics import mela_of_labels
-from netclust.models.coreference.examples import Example, measure
+from netclust.models.coreference.examples import Example, measure_examples
 from netclust.models.coreference.measured_antecedents import MeasuredAntecedents
 from netclust.models.coreference.settings import LEARNED_LOSS, CoreferenceSettings
 from netclust.problems.forest_problem import ForestProblem
@@ -43,10 +43,10 @@ __all__ = [
     "LearnedCoreference",
     "OnModel",
     "gather_outputs",
-    "learn",
+    "learn_coreference",
     "learn_loss",
     "mela",
-    "resolve",
+    "resolve_mentions",
     "with_slots",
 ]
 
@@ -78,14 +78,14 @@ class LearnedCoreference:
     loss: LearnedLoss | None = None
 
 
-def resolve(settings: CoreferenceSettings, pairs: HashedPairs, w: Vector) -> NDArray[np.int64]:
-    """The entities of a document's mentions, numbered by first appearance."""
+def resolve_mentions(settings: CoreferenceSettings, pairs: HashedPairs, w: Vector) -> NDArray[np.int64]:
+    """Return the entities of a document's mentions, numbered by first appearance."""
     problem = _problem(settings, pairs.dimension)
     found: NDArray[np.int64] = problem.predict(pairs, w).clusters()
     return found
 
 
-def learn(
+def learn_coreference(
     settings: CoreferenceSettings,
     examples: Sequence[Example],
     on_model: OnModel | None = None,
@@ -163,7 +163,9 @@ def _problem(settings: CoreferenceSettings, dimension: int) -> Any:
 
 
 class BestEpoch:
-    """Chooses the epoch on documents that are not learned from: give it to `learn`. Of equal epochs the first.
+    """Chooses the epoch on documents that are not learned from: give it to `learn_coreference`.
+
+    Of equal epochs it chooses the first.
 
     `curve` is MELA in percent after every epoch, `w` the weights of the best one.
     """
@@ -175,7 +177,9 @@ class BestEpoch:
 
     def __call__(self, epoch: int, w: Vector) -> None:
         """Measure the weights after an epoch."""
-        found = measure(self._dev, [resolve(self._settings, example.pairs, w) for example in self._dev], ["mela"])
+        found = measure_examples(
+            self._dev, [resolve_mentions(self._settings, example.pairs, w) for example in self._dev], ["mela"]
+        )
         self.curve.append(round(100.0 * found["mela"].f1, 4))
         if self.curve[-1] > max(self.curve[:-1], default=-1.0):
             self.w = w

@@ -74,7 +74,7 @@ class FeatureTemplates(NamedTuple):
 
 @inlined
 def _mix(a: Any, b: Any) -> Any:
-    """One hash of two: the finaliser of splitmix64 over their sum, b turned so that the order matters."""
+    """Return one hash of two: the finaliser of splitmix64 over their sum, b turned so that the order matters."""
     x = a + (b ^ np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xD1342543DE82EF95)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -83,7 +83,7 @@ def _mix(a: Any, b: Any) -> Any:
 
 @inlined
 def _bucket(n: Any) -> Any:
-    """1, 2, 3, 4, then 5 to 8, 9 to 16, ...: which of them n is in; 0 for 0."""
+    """Return the bucket of n among 1, 2, 3, 4, then 5 to 8, 9 to 16, ...; 0 for 0."""
     if n <= 4:
         return n
     b = 5
@@ -96,7 +96,7 @@ def _bucket(n: Any) -> Any:
 
 @inlined
 def _agreement(a: Any, b: Any) -> Any:
-    """0 if both are unknown, 1 if they agree, 2 if they do not, 3 if one is unknown."""
+    """Return 0 if both are unknown, 1 if they agree, 2 if they do not, 3 if one is unknown."""
     if a == 0 and b == 0:
         return 0
     if a == 0 or b == 0:
@@ -106,7 +106,7 @@ def _agreement(a: Any, b: Any) -> Any:
 
 @inlined
 def _shared_words(m: Any, i: Any, j: Any) -> Any:
-    """How many of the meaningful words two mentions share."""
+    """Return how many of the meaningful words two mentions share."""
     a, b = m.words_at[i], m.words_at[j]
     shared = 0
     while a < m.words_at[i + 1] and b < m.words_at[j + 1]:
@@ -123,7 +123,7 @@ def _shared_words(m: Any, i: Any, j: Any) -> Any:
 
 @inlined
 def _fits(m: Any, i: Any, j: Any) -> Any:
-    """Whether nothing that is known speaks against one entity; I, you and the rest are told apart."""
+    """Return whether nothing that is known speaks against one entity; I, you and the rest are told apart."""
     if _agreement(m.gender[i], m.gender[j]) == 2 or _agreement(m.number[i], m.number[j]) == 2:
         return False
     if _agreement(m.animacy[i], m.animacy[j]) == 2:
@@ -135,7 +135,7 @@ def _fits(m: Any, i: Any, j: Any) -> Any:
 
 @inlined
 def _relate(m: Any, i: Any, j: Any, between: Any, nearest: Any, value: Any) -> None:
-    """value[t] = what relation t says of the pair; 0 says nothing."""
+    """Fill value[t] with the value of relation t for the pair; 0 says nothing."""
     both_named = m.kind[i] != KIND_PRONOUN and m.kind[j] != KIND_PRONOUN
     value[CONSTANT] = 1
     value[STRING] = (1 if both_named else 2) if m.text[i] == m.text[j] else 0

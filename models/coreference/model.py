@@ -30,9 +30,9 @@ from netclust.foundation.model_file import (
     errors_of_model,
     read_header,
 )
-from netclust.models.coreference.examples import MentionSource, prepare, with_entities
+from netclust.models.coreference.examples import MentionSource, prepare_examples, with_entities
 from netclust.models.coreference.formats.documents import Document, Mention, Span
-from netclust.models.coreference.learning import resolve
+from netclust.models.coreference.learning import resolve_mentions
 from netclust.models.coreference.mentions.detection import find_mentions
 from netclust.models.coreference.mentions.mention_filter import MentionFilter
 from netclust.models.coreference.settings import CoreferenceSettings
@@ -73,8 +73,11 @@ class CoreferenceModel(ModelFile):
         if mentions == "gold" and (bare := next((one for one in documents if not one.mentions), None)):
             raise InputError(f"{bare.name}: has no mentions of its own: let them be found ('auto')")
         given = [document if self.uses_mentions(document, mentions) else self.found(document) for document in documents]
-        examples = prepare(given, self.settings.features, jobs=jobs)
-        return [with_entities(example.document, resolve(self.settings, example.pairs, self.w)) for example in examples]
+        examples = prepare_examples(given, self.settings.features, jobs=jobs)
+        return [
+            with_entities(example.document, resolve_mentions(self.settings, example.pairs, self.w))
+            for example in examples
+        ]
 
     def uses_mentions(self, document: Document, mentions: MentionSource | None = None) -> bool:
         """Whether `predict` takes a document's own mentions."""

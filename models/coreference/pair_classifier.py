@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.structures.forest import check_labels
+from netclust.structures.forest import check_forest_labels
 from netclust.structures.hashed_pairs import HashedPairs
 from netclust.structures.pairs import Indices, Vector, same_cluster
 
@@ -137,5 +137,5 @@ def _blocks(examples: Examples) -> list[tuple[HashedPairs, Vector, Vector]]:
 
 
 def _signs(x: HashedPairs, y: NDArray[Any]) -> Vector:
-    check_labels(y, x.items)
+    check_forest_labels(y, x.items)
     return np.where(same_cluster(y, x.index), 1.0, -1.0)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from netclust.errors import InputError
-from netclust.foundation.container import write_bytes
+from netclust.foundation.container import write_container_bytes
 from netclust.foundation.model_file import Provenance
 from netclust.models.coreference.examples import MentionSource
 from netclust.models.coreference.features import FeatureSettings
@@ -30,9 +30,9 @@ from netclust.options.output import (
     checksum_of,
     counted,
     echo,
-    note,
-    result,
-    table,
+    output_note,
+    output_result,
+    output_table,
     write_json,
     write_model_info,
 )
@@ -75,7 +75,9 @@ def train_documents(
     if str(json) != "-":
         _print_trained(settings, report, seconds, output)
     body = {"settings": settings, "report": report, "training_seconds": seconds}
-    write_json(json, result(["train", "coreference"], body, seed=settings.seed, data={Path(documents).name: checksum}))
+    write_json(
+        json, output_result(["train", "coreference"], body, seed=settings.seed, data={Path(documents).name: checksum})
+    )
 
 
 def predict_documents(
@@ -101,14 +103,14 @@ def predict_documents(
     resolved = model.predict(given, mentions=mentions, jobs=jobs)
     searched = [document for document in given if not model.uses_mentions(document, mentions)]
     if searched:
-        note(f"mentions were found in the text by {', '.join(sorted(set(map(columns_used, searched))))}")
+        output_note(f"mentions were found in the text by {', '.join(sorted(set(map(columns_used, searched))))}")
     if html is not None:
         _write_pages(html, resolved)
     notes: list[str] = []
     if output is not None:
         write_conll(resolved, output, notes=notes)
     for line in notes:
-        note(line)
+        output_note(line)
     if "-" not in (str(output), str(json)):
         if output is None:
             for document in resolved:
@@ -135,7 +137,9 @@ def predict_documents(
         ]
     }
     checksum = _checksum(documents)
-    write_json(json, result(["predict", "coreference"], body, seed=model.settings.seed, data={documents: checksum}))
+    write_json(
+        json, output_result(["predict", "coreference"], body, seed=model.settings.seed, data={documents: checksum})
+    )
 
 
 def write_stories(output: Path, count: int, seed: int) -> None:
@@ -147,11 +151,11 @@ def write_stories(output: Path, count: int, seed: int) -> None:
         sys.stdout.buffer.write(text)
         sys.stdout.buffer.flush()
     else:
-        write_bytes(output, text)
-    note(f"{count:,} stories with {counted(sum(len(story.mentions) for story in stories), 'mention')}")
+        write_container_bytes(output, text)
+    output_note(f"{count:,} stories with {counted(sum(len(story.mentions) for story in stories), 'mention')}")
 
 
-def describe_model(path: Path, json: Path | None) -> None:
+def describe_coreference_model(path: Path, json: Path | None) -> None:
     """Describe the file of a coreference model."""
     model = CoreferenceModel.load(path)
     origin, settings = model.provenance, model.settings
@@ -169,7 +173,7 @@ def describe_model(path: Path, json: Path | None) -> None:
             ["sha256 of that", origin.sha256 or "?"],
             ["made", f"{origin.created} by netclust {origin.netclust}"],
         ]
-        table(str(path), ["", ""], facts)
+        output_table(str(path), ["", ""], facts)
         echo(f"{path.stat().st_size:,} bytes")
     write_model_info(json, path, origin, task="coreference", settings=settings, weights=weights)
 
@@ -183,7 +187,7 @@ def _read(path: str) -> list[Document]:
     notes: list[str] = []
     documents = read_documents(path, notes=notes)
     for line in notes:
-        note(line)
+        output_note(line)
     return documents
 
 
@@ -192,7 +196,9 @@ def _checksum(path: str) -> str:
 
 
 def _report_epoch(epoch: int, mela: float | None) -> None:
-    note(f"epoch {epoch}" + ("" if mela is None else f": MELA {mela:.2f} on documents that are not learned from"))
+    output_note(
+        f"epoch {epoch}" + ("" if mela is None else f": MELA {mela:.2f} on documents that are not learned from")
+    )
 
 
 def _print_trained(settings: CoreferenceSettings, report: TrainingReport, seconds: float, output: Path) -> None:
@@ -224,7 +230,7 @@ def _list_entities(document: Document) -> None:
         rows.append(["", f"and {len(groups) - LISTED_ENTITIES} more"])
     title = document.name if not document.part else f"{document.name}, part {document.part}"
     if rows:
-        table(title, ["mentions", "entity"], rows)
+        output_table(title, ["mentions", "entity"], rows)
     else:
         echo(f"{title}: no entity is mentioned twice\n")
 
@@ -234,7 +240,7 @@ def _write_pages(path: Path, documents: list[Document]) -> None:
     if path.suffix == ".html" and not path.is_dir():
         if len(documents) > 1:
             raise InputError(f"{path}: {len(documents)} documents do not go into one page: give a folder")
-        write_bytes(path, to_html(documents[0]).encode())
+        write_container_bytes(path, to_html(documents[0]).encode())
         return
     try:
         path.mkdir(exist_ok=True)
@@ -242,4 +248,4 @@ def _write_pages(path: Path, documents: list[Document]) -> None:
         raise InputError(f"{path}: cannot be a folder for pages: {error.strerror}") from None
     for number, document in enumerate(documents):
         safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in document.name).strip(".-")[:80]
-        write_bytes(path / f"{number:03d}-{safe or 'document'}.html", to_html(document).encode())
+        write_container_bytes(path / f"{number:03d}-{safe or 'document'}.html", to_html(document).encode())

@@ -8,10 +8,19 @@ from typing import Any
 
 from netclust.errors import InputError
 from netclust.foundation.text import sanitize
-from netclust.models.coreference.coreference_metrics import Sums, document_counts, scores_of, total_counts
+from netclust.models.coreference.coreference_metrics import Sums, coreference_scores, document_counts, total_counts
 from netclust.models.coreference.formats.documents import Document, Span
 from netclust.models.coreference.formats.reading import read_documents
-from netclust.options.output import check_folders, check_not_input, checksum_of, echo, note, result, table, write_json
+from netclust.options.output import (
+    check_folders,
+    check_not_input,
+    checksum_of,
+    echo,
+    output_note,
+    output_result,
+    output_table,
+    write_json,
+)
 
 TITLES = {
     "mentions": "mentions",
@@ -25,7 +34,9 @@ TITLES = {
 }
 
 
-def run(key: str, response: str, metrics: Sequence[str], singletons: bool, missing_ok: bool, json: Path | None) -> None:
+def run_scoring(
+    key: str, response: str, metrics: Sequence[str], singletons: bool, missing_ok: bool, json: Path | None
+) -> None:
     """Read both sides, match their documents, and print the scores of all of them together."""
     if key == response == "-":
         raise InputError("the key and the response cannot both be standard input: give a file for one of them")
@@ -36,24 +47,28 @@ def run(key: str, response: str, metrics: Sequence[str], singletons: bool, missi
     notes: list[str] = []
     truths, answers = read_documents(key, notes=notes), read_documents(response, notes=notes)
     for passed_over in notes:
-        note(passed_over)
+        output_note(passed_over)
     pairs = _match_documents(truths, answers, key, response, missing_ok=missing_ok)
     if not any(truth.entities() for truth in truths):
         raise InputError(f"{key}: the key has no entities: there is nothing to score against")
     other = [truth for truth, answer in pairs if answer is not None and answer.words != truth.words]
     if other:
-        note(f"{response}: {_called(other[0])} has other words than in the key; mentions are compared by their places")
+        output_note(
+            f"{response}: {_called(other[0])} has other words than in the key; mentions are compared by their places"
+        )
     counts = [
         document_counts(_entities(truth, singletons), _entities(answer, singletons) if answer else [], metrics)
         for truth, answer in pairs
     ]
     missing = sum(answer is None for _, answer in pairs)
     total = total_counts(counts)
-    scores = scores_of(total, metrics)
+    scores = coreference_scores(total, metrics)
     if str(json) != "-":
         absent = f", {missing:,} of them missing from the response" if missing else ""
         rows = [[TITLES[name], *_percents(name, scores[name])] for name in metrics]
-        table(f"{len(pairs):,} {'document' if len(pairs) == 1 else 'documents'}{absent}", ["", "P", "R", "F1"], rows)
+        output_table(
+            f"{len(pairs):,} {'document' if len(pairs) == 1 else 'documents'}{absent}", ["", "P", "R", "F1"], rows
+        )
         echo("percent, from sums over documents; MELA is the mean F1 of MUC, B3 and CEAF_e" if "mela" in metrics
             else "percent, from sums over documents")  # fmt: skip
     body = {
@@ -67,13 +82,13 @@ def run(key: str, response: str, metrics: Sequence[str], singletons: bool, missi
         ],
     }
     data = {given: checksum_of(given) for given in (key, response) if given != "-"}
-    write_json(json, result(["score", "coreference"], body, seed=None, data=data))
+    write_json(json, output_result(["score", "coreference"], body, seed=None, data=data))
 
 
 def _match_documents(
     truths: Sequence[Document], answers: Sequence[Document], key: str, response: str, *, missing_ok: bool
 ) -> list[tuple[Document, Document | None]]:
-    """Every document of the key with that of its name and part in the response."""
+    """Return every document of the key with that of its name and part in the response."""
     by_name = {(document.name, document.part): document for document in answers}
     wanted = {(document.name, document.part) for document in truths}
     for document in answers:
@@ -96,7 +111,7 @@ def _match_documents(
 
 
 def _entities(document: Document, singletons: bool) -> list[frozenset[Span]]:
-    """The entities of a document, with those of one mention or without."""
+    """Return the entities of a document, with those of one mention or without."""
     return [cluster for cluster in document.clusters() if singletons or len(cluster) > 1]
 
 

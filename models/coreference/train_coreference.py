@@ -24,10 +24,10 @@ import numpy as np
 
 from netclust.errors import InputError
 from netclust.foundation.model_file import Provenance
-from netclust.models.coreference.examples import Example, prepare
+from netclust.models.coreference.examples import Example, prepare_examples
 from netclust.models.coreference.features import void_templates
 from netclust.models.coreference.formats.documents import Document, Span
-from netclust.models.coreference.learning import BestEpoch, LearnedCoreference, learn, with_slots
+from netclust.models.coreference.learning import BestEpoch, LearnedCoreference, learn_coreference, with_slots
 from netclust.models.coreference.mentions.detection import columns_used
 from netclust.models.coreference.mentions.mention_filter import MentionFilter
 from netclust.models.coreference.model import CoreferenceModel
@@ -79,8 +79,8 @@ def train_coreference(
     find = find_dev = None
     if settings.mentions == "auto" and mention_filter is not None:
         find, find_dev = _crossed(documents, settings), mention_filter.find
-    examples = prepare(documents, settings.features, find, jobs=jobs, cache=cache)
-    chosen_on = prepare(dev, settings.features, find_dev, jobs=jobs, cache=cache)
+    examples = prepare_examples(documents, settings.features, find, jobs=jobs, cache=cache)
+    chosen_on = prepare_examples(dev, settings.features, find_dev, jobs=jobs, cache=cache)
     held = [] if dev or settings.learner == "lssvm" else _held_out(examples)  # the SVM has a stopping rule
     curve: tuple[float, ...] = ()
     epochs = settings.epochs
@@ -131,7 +131,7 @@ def _fit(
         if on_epoch is not None:
             on_epoch(epoch, best.curve[-1] if dev else None)
 
-    learned = learn(settings, train, look)
+    learned = learn_coreference(settings, train, look)
     chosen = learned.w if best.w is None else best.w
     w = np.zeros(settings.features.dimension)
     w[slots if slots is not None else slice(None)] = chosen

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError, MissingExtraError
-from netclust.foundation.container import write_bytes
+from netclust.foundation.container import write_container_bytes
 from netclust.metrics.detection_metrics import auc, detection_at, roc_points
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def picture(path: str | Path, height: float) -> Iterator[Figure]:
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
         yield figure
         figure.savefig(buffer, format=kind, metadata=METADATA[kind])
-    write_bytes(path, buffer.getvalue())
+    write_container_bytes(path, buffer.getvalue())
 
 
 def _check_curves(curves: Curves) -> None:

@@ -7,7 +7,7 @@
 >>> wins = sign_test(iterative, spectral, better="lower")
 >>> wins.win, wins.tie, wins.lose
 (5, 0, 0)
->>> found = compare(iterative, spectral, better="lower")
+>>> found = paired_comparison(iterative, spectral, better="lower")
 >>> round(found.difference, 2), found.interval.excludes_zero
 (-12.32, True)
 
@@ -30,7 +30,16 @@ from netclust.errors import InputError
 from netclust.foundation.optional import require_optional
 from netclust.models.experiments.bootstrap import ConfidenceInterval, paired_interval
 
-__all__ = ["PairedComparison", "PairedT", "SignTest", "SignedRanks", "compare", "paired_t", "sign_test", "wilcoxon"]
+__all__ = [
+    "PairedComparison",
+    "PairedT",
+    "SignTest",
+    "SignedRanks",
+    "paired_comparison",
+    "paired_t",
+    "sign_test",
+    "wilcoxon",
+]
 
 Better = Literal["higher", "lower"]
 
@@ -113,8 +122,8 @@ def sign_test(a: ArrayLike, b: ArrayLike, *, better: Better = "higher") -> SignT
     return SignTest(win, len(d) - win - lose, lose, p)
 
 
-def compare(a: ArrayLike, b: ArrayLike, *, better: Better = "higher", seed: int = 0) -> PairedComparison:
-    """Every test of two methods on the same sets, and where 95 % of resampled mean differences lie."""
+def paired_comparison(a: ArrayLike, b: ArrayLike, *, better: Better = "higher", seed: int = 0) -> PairedComparison:
+    """Run every test of two methods on the same sets, and resample the mean differences."""
     first, second = _pair(a, b)
     interval = paired_interval(first[None], second[None], seed=seed)
     return PairedComparison(

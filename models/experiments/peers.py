@@ -203,7 +203,7 @@ def _fit_and_decide(task: _Task, make: Callable[[int], Any]) -> PeerRun:
 
 
 def _perceptron(task: _Task, *, online: bool, averaged: bool) -> PeerRun:
-    from netclust.models.experiments.perceptron_kernels import Perceptron, follow, learn
+    from netclust.models.experiments.perceptron_kernels import Perceptron, follow, learn_perceptron
 
     def labelled(x: NDArray[np.float64], table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         return np.concatenate([x, np.ones((len(x), 1))], axis=1), np.where(anomalies(table), 1.0, -1.0)
@@ -212,14 +212,14 @@ def _perceptron(task: _Task, *, online: bool, averaged: bool) -> PeerRun:
         return Perceptron(np.zeros(n), np.zeros(n), np.zeros(1, np.int64))
 
     nothing = np.zeros((0, 1)), np.zeros(0)
-    learn(fresh(1), *nothing, task.order()[:0])  # load the kernels before the clock
+    learn_perceptron(fresh(1), *nothing, task.order()[:0])  # load the kernels before the clock
     follow(fresh(1), *nothing, 1, averaged, np.zeros(0))
     start = time.perf_counter()
     encoding, features = _linearly_scaled(task)
     x, y = labelled(features, task.train)
     p = fresh(x.shape[1])
     for _ in range(EPOCHS):
-        learn(p, x, y, task.order())
+        learn_perceptron(p, x, y, task.order())
     trained = time.perf_counter()
     x, y = labelled(unary_features(encoding, task.test), task.test)
     score = np.zeros(len(x))

@@ -24,7 +24,7 @@ class Perceptron(NamedTuple):
 
 @inner
 def _dot(a: Any, b: Any) -> Any:
-    """a . b, added from first to last."""
+    """Return a . b, added from first to last."""
     total = 0.0
     for d in range(len(a)):
         total += a[d] * b[d]
@@ -33,7 +33,7 @@ def _dot(a: Any, b: Any) -> Any:
 
 @inner
 def _learn_one(p: Any, x: Any, y: Any) -> None:
-    """One step; y is 1 or -1, and a score of 0 is a mistake."""
+    """Take one step; y is 1 or -1, and a score of 0 is a mistake."""
     p.step[0] += 1
     if y * _dot(p.w, x) <= 0.0:
         past = np.float64(p.step[0] - 1)
@@ -44,8 +44,8 @@ def _learn_one(p: Any, x: Any, y: Any) -> None:
 
 
 @kernel
-def learn(p: Any, x: Any, y: Any, order: Any) -> None:
-    """One step for every record, in that order."""
+def learn_perceptron(p: Any, x: Any, y: Any, order: Any) -> None:
+    """Take one step for every record, in that order."""
     for i in order:
         _learn_one(p, x[i], y[i])
 

@@ -343,8 +343,8 @@ def _phase(s: Any, n: Any) -> Any:
 
 
 @kernel
-def blossom(n: Any, left: Any, right: Any, weight: Any, partner: Any) -> None:
-    """partner[v] = the node that v is matched with, or -1; nodes from 0, weights whole numbers above 0, edges once."""
+def match_by_blossom(n: Any, left: Any, right: Any, weight: Any, partner: Any) -> None:
+    """Set partner[v] to the node matched with v, or -1; nodes from 0, weights whole numbers above 0, edges once."""
     most = n + n // 2 + 2
     s = _State(
         np.zeros((most, most), np.int64),

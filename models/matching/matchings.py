@@ -151,7 +151,7 @@ def _by_assignment(graph: MatchGraph, split: int, scores: Vector, perfect: bool)
 
 
 def _by_blossoms(graph: MatchGraph, scores: Vector, perfect: bool) -> Partners:
-    from netclust.models.matching.matching_kernels import blossom
+    from netclust.models.matching.matching_kernels import match_by_blossom
 
     largest = float(np.abs(scores).max(initial=0.0)) or 1.0
     whole = np.rint(scores / largest * 2.0**PRECISION).astype(np.int64)
@@ -159,7 +159,7 @@ def _by_blossoms(graph: MatchGraph, scores: Vector, perfect: bool) -> Partners:
         whole += (graph.nodes + 1) << PRECISION  # one edge more is worth more than any scores
     worth = whole > 0
     partner = np.empty(graph.nodes, np.int64)
-    blossom(graph.nodes, graph.left[worth], graph.right[worth], whole[worth], partner)
+    match_by_blossom(graph.nodes, graph.left[worth], graph.right[worth], whole[worth], partner)
     if perfect and (partner < 0).any():
         raise InputError("there is no perfect matching: the candidate edges do not allow one")
     return partner

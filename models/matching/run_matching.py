@@ -17,7 +17,7 @@ from netclust.options.output import checksum_of
 
 
 def _read(path: str, fields: list[str] | None = None, *, known: bool = False) -> Given:
-    """The problems of a file; `known`: they must say which pairs match."""
+    """Read the problems of a file; `known`: they must say which pairs match."""
     problems, _ = read_candidate_pairs(path, fields=fields or None)
     if known and problems[0].match is None:
         raise InputError(f"{path} line 1: no column 'match' that says which pairs belong together (1) or not (0)")

@@ -9,7 +9,7 @@ with some best labelling.
 >>> pair = -1.5 * (1 - np.eye(3))
 >>> for method in ("greedy", "lbp", "exact", "cut"):
 ...     found = infer(theta, pair, method)
-...     print(method, found.labels.tolist(), value(theta, pair, found.labels).tolist())
+...     print(method, found.labels.tolist(), binary_network_value(theta, pair, found.labels).tolist())
 greedy [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]] [1.0, 0.2]
 lbp [[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]] [0.0, 0.2]
 exact [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]] [1.0, 0.2]
@@ -39,10 +39,10 @@ __all__ = [
     "Inference",
     "Labelling",
     "NormalForm",
+    "binary_network_value",
     "infer",
     "infer_degraded",
     "normal_form",
-    "value",
 ]
 
 Matrix = NDArray[np.float64]
@@ -145,10 +145,11 @@ def infer_degraded(theta: Matrix, pair: Matrix, rho: float, offset: Vector | Non
     return Labelling(labels, pair > 0)
 
 
-def value(theta: Matrix, pair: Matrix, labels: Matrix) -> Vector:
-    """f(y) of every row; labels are 0, 1/2 or 1, and pairs of halves have their best value.
+def binary_network_value(theta: Matrix, pair: Matrix, labels: Matrix) -> Vector:
+    """Return f(y) of every row; labels are 0, 1/2 or 1, and pairs of halves have their best value.
 
-    >>> value(np.array([[1.0, 1.0]]), np.array([[0.0, 3.0], [3.0, 0.0]]), np.array([[0.5, 0.5]])).tolist()
+    >>> pair = np.array([[0.0, 3.0], [3.0, 0.0]])
+    >>> binary_network_value(np.array([[1.0, 1.0]]), pair, np.array([[0.5, 0.5]])).tolist()
     [2.5]
     """
     theta, pair = _checked(theta, pair)

@@ -30,7 +30,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.models.multilabel.binary_network import METHODS, Inference, Labelling, infer, infer_degraded, value
+from netclust.models.multilabel.binary_network import (
+    METHODS,
+    Inference,
+    Labelling,
+    binary_network_value,
+    infer,
+    infer_degraded,
+)
 
 __all__ = ["LabelRows", "MultilabelProblem", "hamming", "hamming_rows"]
 
@@ -103,7 +110,7 @@ class MultilabelProblem:
 
     def scores(self, x: LabelRows, h: Labelling, w: Vector) -> Vector:
         """f of every row: their mean is `w . joint_features(x, h)`."""
-        return value(self.theta(x, w), self.pair(w), h.labels)
+        return binary_network_value(self.theta(x, w), self.pair(w), h.labels)
 
     def joint_features(self, x: LabelRows, h: Labelling) -> Vector:
         """The mean over rows of y_u x for every u, then of y_uv."""

@@ -13,13 +13,13 @@ import numpy as np
 
 from netclust.datasets.label_names import LabelChoice
 from netclust.datasets.label_sets import LabelSetTable, read_labels
-from netclust.datasets.label_writing import WrittenFormat, lines_of
+from netclust.datasets.label_writing import WrittenFormat, label_lines
 from netclust.errors import InputError
 from netclust.foundation.text import sanitize
 from netclust.models.multilabel.task import TASK, describe_labels
 from netclust.models.run_structured import Given, evaluate_task, predict_task, train_task
 from netclust.models.structured_model import StructuredModel
-from netclust.options.output import check_folders, counted, echo, note, write
+from netclust.options.output import check_folders, counted, echo, output_note, write_output
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ def train_labels(
         given = read()
         table: LabelSetTable = given.raw
         some = ", ".join(map(sanitize, table.labels[:6])) + (", ..." if len(table.labels) > 6 else "")
-        note(f"{counted(len(table.features), 'feature')}, {counted(len(table.labels), 'label')}: {some}")
-        note(describe_labels(TASK.settings(**settings), len(table.labels)))
+        output_note(f"{counted(len(table.features), 'feature')}, {counted(len(table.labels), 'label')}: {some}")
+        output_note(describe_labels(TASK.settings(**settings), len(table.labels)))
         return given
 
     train_task(TASK, read_counted, [file], output, settings, C, json, folds=folds)
@@ -97,6 +97,6 @@ def simulate_labels(kind: str, output: Path, rows: int, seed: int, bias: bool, f
     by_name: dict[str, WrittenFormat] = {".arff": "arff", ".csv": "csv"}
     written = format_ or by_name.get(output.suffix.lower(), "libsvm")
     table = synth1(rows, seed) if kind == "synth1" else synth2(rows, seed, bias)
-    write(output, "".join(lines_of(table, written, name=kind)).encode())
+    write_output(output, "".join(label_lines(table, written, name=kind)).encode())
     if str(output) != "-":
         echo(f"{counted(rows, 'row')} of {kind} with {len(table.labels)} labels, as {written}: wrote {output}")

@@ -10,7 +10,7 @@
 >>> examples = TASK.encode(encoder, table)
 >>> w = learn(TASK, settings, encoder, examples).w
 >>> found = TASK.problem(encoder, settings).predict(LabelRows(encoder.rows(np.array([[2.0, -2.0]]))), w)
->>> decided(found).tolist()
+>>> decided_labels(found).tolist()
 [[1, 0]]
 
 **Features.** Where a quarter of the training numbers or more is not 0, columns are centred and divided by their
@@ -42,7 +42,7 @@ from netclust.models.multilabel.multilabel_problem import LabelRows, MultilabelP
 from netclust.models.structured_model import know_task
 from netclust.models.structured_task import LearnedTask, StructuredTask, SvmSettings, learn_svm
 
-__all__ = ["TASK", "LabelEncoder", "LabelSettings", "LabelTask", "Search", "decided", "describe_labels"]
+__all__ = ["TASK", "LabelEncoder", "LabelSettings", "LabelTask", "Search", "decided_labels", "describe_labels"]
 
 Search = Literal["auto", "greedy", "lbp", "combine", "exact", "lp", "cut"]
 FEW_LABELS = 12
@@ -186,8 +186,8 @@ class LabelTask(StructuredTask):
         return learn_svm(settings, problem, examples, warm=warm, on_iteration=on_iteration)
 
 
-def decided(found: Labelling) -> NDArray[np.uint8]:
-    """The labels of every row, open ones off."""
+def decided_labels(found: Labelling) -> NDArray[np.uint8]:
+    """Return the labels of every row, open ones off."""
     return np.asarray(found.labels > 0.5, np.uint8)
 
 

@@ -70,7 +70,7 @@ def train_network(
     json: JsonOption = None,
 ) -> None:
     """Learn a similarity from labelled connection records and write a model file."""
-    from netclust.models.network.run_network import train as run
+    from netclust.models.network.run_network import run_network_training as run
 
     run(file, output, params, seed, schema, false_alarm_rate, assume_normal, labels, on_error.value, json)
 
@@ -92,7 +92,7 @@ def evaluate_network(
     on_error: SkipOption = OnError.stop,
 ) -> None:
     """Run a model over a labelled stream by a protocol, and print what it found and missed."""
-    from netclust.models.network.run_network import evaluate as run
+    from netclust.models.network.run_network import run_network_evaluation as run
 
     warn_without_window(context, feedback)
     run(
@@ -130,7 +130,7 @@ def tune_network(
     on_error: SkipOption = OnError.stop,
 ) -> None:
     """Choose training parameters on the training file alone: hide whole attack types, ask how well they are found."""
-    from netclust.models.network.run_tune import network as run
+    from netclust.models.network.run_tune import run_network_tuning as run
 
     chosen = None if learner is None else learner.value
     run(file, output, budget, use.value, chosen, start, json, schema, jobs, draws, fix or [], on_error.value)

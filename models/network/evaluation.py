@@ -27,7 +27,7 @@ from netclust.metrics.detection_metrics import (
     detection_by,
 )
 from netclust.models.network.train_network import label_column
-from netclust.records.batch import Batch, concat
+from netclust.records.batch import Batch, concat_batches
 from netclust.records.table import Table
 from netclust.scoring.model import Model
 
@@ -106,7 +106,7 @@ def evaluate_network(
     seconds = time.perf_counter() - start
     if not batches:
         raise InputError(f"{where}: no records")
-    whole = concat(batches)
+    whole = concat_batches(batches)
     return Evaluation(
         linker=linker,
         verdicts=concat_verdicts(verdicts),

@@ -201,13 +201,13 @@ class _Draw:
     def nearest(self, weight: NDArray[np.float32], mismatch: NDArray[np.float32], far: NDArray[np.float32]) -> _Near:
         """The best candidate of either side."""
         from netclust.kernels.linking import margin as kernels
-        from netclust.kernels.linking.score import columns
+        from netclust.kernels.linking.score import score_columns
 
         place = np.full(len(self.batch), -1, np.int64)
         place[self.chosen] = np.arange(len(self.chosen))
         out = kernels.room_for(len(self.records))
         candidates = kernels.Candidates(
-            columns(self.batch.num[self.chosen]), columns(self.batch.code[self.chosen]), self.side.copy()
+            score_columns(self.batch.num[self.chosen]), score_columns(self.batch.code[self.chosen]), self.side.copy()
         )
         kernels.nearest_sides(
             self.batch.num[self.records], self.batch.code[self.records], place[self.records], candidates,

@@ -119,7 +119,7 @@ def _numbers(evaluation: Evaluation, fold: StreamFold, use: Use) -> Numbers:
 
 
 def _attribute_weights(model: Model) -> dict[str, float]:
-    """How much each attribute moves a score: its weight times how much it varies in the reference set."""
+    """Return how much each attribute moves a score: its weight times how much it varies in the reference set."""
     scorer, reference = model.scorer, model.reference
     spread = np.minimum(np.std(reference.num, axis=0), scorer.far) * np.abs(scorer.slope)
     weights = {a.name: float(w) for a, w in zip(model.encoding.numeric, spread, strict=True)}

@@ -196,7 +196,7 @@ def fit_prices(blocks: BlockLinkCounts, measure: Measure, r: float = 1.0) -> Lea
     if not unit > 0:
         raise InputError('no wrong link changed the measure in training, so no loss can be learned: use loss = "edge"')
     prices = np.maximum(FLOOR, taken / unit)
-    mse, scc = loss_learning.measure(loss, blocks.rates, value)
+    mse, scc = loss_learning.measure_loss(loss, blocks.rates, value)
     named = dict(zip(KINDS, prices.tolist(), strict=True))
     return LearnedPrices(ArcPrices(**named), loss, unit, len(value), mse, scc)
 

@@ -9,7 +9,7 @@ within the training window, or from the root. With stretches of one record LSP a
 >>> a = np.array([0.1, 0.9, 0.2, 0.8, 0.5, 0.15], np.float32)
 >>> stream = Batch(num=a[:, None], code=np.zeros((6, 0), np.uint16), label=np.array([0, 1, 0, 1, 2, 0]))
 >>> problem = NetworkProblem(WeightLayout(features=1, widths=(), roots=1), window=3)
->>> fitted = Lsp().fit(problem, cut_slices(stream), epochs=2)
+>>> fitted = Lsp().fit(problem, cut_network_slices(stream), epochs=2)
 >>> fitted.last.round(2).tolist(), fitted.updates
 ([2.15, 0.0], 9)
 
@@ -35,7 +35,7 @@ from netclust.structures.pairs import Vector
 if TYPE_CHECKING:
     from netclust.kernels.linking.sequence_features import StreamRecords
 
-__all__ = ["Arcs", "NetworkProblem", "StreamLabels", "StreamSlice", "cut_slices"]
+__all__ = ["Arcs", "NetworkProblem", "StreamLabels", "StreamSlice", "cut_network_slices"]
 
 Matrix = NDArray[np.float64]
 ROOT = -1
@@ -67,21 +67,21 @@ class Arcs:
     parents: NDArray[np.int64]
 
 
-def cut_slices(
+def cut_network_slices(
     batch: Batch, *, length: int = 1, root: RootFeatures = "bias", is_normal: NDArray[np.bool_] | None = None
 ) -> list[tuple[StreamSlice, StreamLabels]]:
     """Cut a labelled stream into examples of so many records, in their order.
 
     `is_normal` says which classes are normal; without it none is, which is all the same to Delta_F.
     """
-    from netclust.kernels.linking.score import columns
+    from netclust.kernels.linking.score import score_columns
     from netclust.kernels.linking.sequence_features import StreamRecords
 
     if length < 1:
         raise InputError(f"a stretch has at least 1 record, not {length}")
     if not len(batch) or (batch.label < 0).any():
         raise InputError("every training record needs a label, and there must be at least one")
-    records = StreamRecords(columns(batch.num), columns(batch.code), root_features(batch, root))
+    records = StreamRecords(score_columns(batch.num), score_columns(batch.code), root_features(batch, root))
     normal = np.zeros(len(batch), np.bool_) if is_normal is None else is_normal[batch.label]
     y = StreamLabels(batch.label, first_of_class(batch.label), normal)
     return [(StreamSlice(records, lo, min(lo + length, len(batch))), y) for lo in range(0, len(batch), length)]

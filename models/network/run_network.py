@@ -26,15 +26,15 @@ from netclust.options.output import (
     check_outputs,
     data_of,
     echo,
-    note,
+    output_note,
+    output_result,
+    output_table,
     percent,
     progress,
     report_skipped,
-    result,
-    table,
     write_json,
 )
-from netclust.records.reader import OnError, load_kernels
+from netclust.records.reader import OnError, load_reader_kernels
 from netclust.records.schema import load_schema
 from netclust.records.table import Table, concat_tables
 from netclust.scoring.model import Model
@@ -42,7 +42,7 @@ from netclust.stream.alerts.cluster_alerts import alerts_of
 from netclust.stream.sources.record_files import open_records
 
 
-def train(
+def run_network_training(
     file: str,
     output: Path,
     params: str | None,
@@ -97,9 +97,9 @@ def train(
             echo(f"{title}: nothing was learned, the weights are the unlearned rule's")
         elif chosen.learner == "margin":
             shown = [[e["step"], f"{e['loss']:.4f}"] for e in model.provenance.epochs]
-            table(title, ["step", "mean loss"], shown)
+            output_table(title, ["step", "mean loss"], shown)
         else:
-            table(
+            output_table(
                 title,
                 ["epoch", "updates", "loss", "root links", "no correct arc"],
                 [[e.epoch, e.updates, int(e.loss), e.root_links, e.no_correct_arc] for e in epochs],
@@ -125,13 +125,13 @@ def train(
         "calibration": msgspec.to_builtins(model.calibration),
         "skipped": dict(reader.skipped),
     }
-    write_json(json, result(["train", "network"], body, seed=seed, data={Path(file).name: reader.sha256}))
+    write_json(json, output_result(["train", "network"], body, seed=seed, data={Path(file).name: reader.sha256}))
 
 
 def _print_prices(learned: dict[str, Any]) -> None:
-    """What wrong links cost under a learned loss, and how well that tells the measure."""
+    """Print the costs of wrong links under a learned loss, and how well they predict the measure."""
     rows = [[kind.replace("_", " "), f"{price:.2f}"] for kind, price in learned["prices"].items()]
-    table("Prices of wrong links, learned from the measure", ["link", "price"], rows)
+    output_table("Prices of wrong links, learned from the measure", ["link", "price"], rows)
     echo(
         f"they tell the measure of {learned['blocks']:,} blocks of records with a mean squared error of "
         f"{learned['mse']:.2f} and a squared correlation of {learned['scc']:.3f}"
@@ -146,7 +146,7 @@ def _rate_that_can_be(params: TrainParams, records: Table) -> TrainParams:
         return params
     lowest = 1 / (held_out + 1)
     asked = f"a false-alarm rate of {params.false_alarm_rate:g}"
-    note(f"{asked} needs more normal records than there are: {lowest:.2g} instead")
+    output_note(f"{asked} needs more normal records than there are: {lowest:.2g} instead")
     return msgspec.structs.replace(params, false_alarm_rate=lowest)
 
 
@@ -156,7 +156,7 @@ def constant_attributes(model: Model) -> list[str]:
     return [a.name for a in model.encoding.schema.numeric if a.name not in {*model.encoding.kept, *without}]
 
 
-def evaluate(
+def run_network_evaluation(
     model_path: Path,
     test: str,
     protocol: Protocol,
@@ -175,11 +175,11 @@ def evaluate(
     check_not_input(test, json)
     model = Model.load(model_path)
     reader = open_records(test, model.encoding.schema, on_error=on_error, labels=labels, context=False)
-    load_kernels(reader.schema)  # before the clock starts
+    load_reader_kernels(reader.schema)  # before the clock starts
     config = linker_config(protocol, feedback, delay, window, mature, whole=not partial)
     evaluation = evaluate_network(model, reader, config, where=test)
     if record_test_use("evaluate network", reader.sha256, rows=1, draws=1):
-        note(f"a look at {TEST_SETS[reader.sha256]}: noted in {find_ledger()}")
+        output_note(f"a look at {TEST_SETS[reader.sha256]}: noted in {find_ledger()}")
     report_skipped(reader)
     metrics = evaluation.metrics()
     if str(json) != "-":
@@ -192,16 +192,16 @@ def evaluate(
     body = metrics | {"alerts": [msgspec.to_builtins(alert) for alert in found]}
     body |= stream_facts(model, protocol, feedback, delay, window, partial, mature, reader)
     data = data_of(model, test, reader)
-    write_json(json, result(["evaluate", "network"], body, seed=model.provenance.seed, data=data))
+    write_json(json, output_result(["evaluate", "network"], body, seed=model.provenance.seed, data=data))
 
 
 def _print_evaluation(evaluation: Evaluation, metrics: dict[str, Any], how: str) -> None:
-    """Metrics, confusion by class of traffic, and the rate."""
+    """Print metrics, the confusion by class of traffic, and the rate."""
     shown = ["accuracy", "precision", "detection_rate", "false_positive_rate", "f1", "unseen_detection_rate"]
     rows = [[name.replace("_", " "), percent(metrics[name])] for name in shown]
     rows += [[name.replace("_", " "), _decimal(metrics[name])] for name in ("auc", "average_precision")]
     rows += [[f"detection at {r} false positives", percent(d)] for r, d in metrics["detection_at_fpr"].items()]
-    table(f"{metrics['records']:,} records, {how}", ["metric", "value"], rows)
+    output_table(f"{metrics['records']:,} records, {how}", ["metric", "value"], rows)
     category = evaluation.linker.model.encoding.schema.category_of
     trained = set(evaluation.linker.model.encoding.labels)
     groups = np.array(
@@ -213,7 +213,7 @@ def _print_evaluation(evaluation: Evaluation, metrics: dict[str, Any], how: str)
     )
     counts = Counter(zip(groups.tolist(), evaluation.verdicts.verdict.tolist(), strict=True))
     names = sorted(set(groups.tolist()), key=lambda name: (name not in trained, name))
-    table(
+    output_table(
         "Truth (rows) and verdicts",
         ["", *(v.replace("_", " ") for v in VERDICTS)],
         [[name, *(counts[name, v] for v in range(len(VERDICTS)))] for name in names],
@@ -226,7 +226,7 @@ def _decimal(value: float | None) -> str:
 
 
 def _print_alerts(evaluation: Evaluation, most: int) -> None:
-    """The largest alerts, with what they really were, since the truth is known here."""
+    """Print the largest alerts with their true classes, which are known here."""
     found = alerts_of(evaluation.linker.clusters())
     rows = []
     for alert in found[:most]:
@@ -245,7 +245,7 @@ def _print_alerts(evaluation: Evaluation, most: int) -> None:
         )
     left = f" (of {len(found):,})" if len(found) > most else ""
     echo()
-    table(
+    output_table(
         f"Alerts{left}: one a cluster, largest first",
         ["cluster", "taken for", "records", "first - last record", "top score", "truth, mostly"],
         rows,

@@ -11,7 +11,7 @@ import typer
 
 from netclust._version import __version__
 from netclust.errors import InputError
-from netclust.foundation.container import write_bytes
+from netclust.foundation.container import write_container_bytes
 from netclust.foundation.text import sanitize
 from netclust.models.network.folds import SEED, Use
 from netclust.models.network.params import TrainParams, load_params
@@ -30,11 +30,11 @@ from netclust.options.output import (
     check_folders,
     check_not_input,
     echo,
-    note,
+    output_note,
+    output_result,
+    output_table,
     percent,
     report_skipped,
-    result,
-    table,
     write_json,
 )
 from netclust.records.reader import OnError, RecordReader
@@ -44,7 +44,7 @@ from netclust.records.table import concat_tables
 INTERRUPTED = 130
 
 
-def network(
+def run_network_tuning(
     file: str,
     output: Path,
     budget: str,
@@ -74,15 +74,15 @@ def network(
     )
     ended = _ending(found, budget)
     header = _header(file, reader.sha256, len(records), found, use, budget, draws, ended)
-    write_bytes(output, (header + params_toml(found.best.params)).encode())
+    write_container_bytes(output, (header + params_toml(found.best.params)).encode())
     if str(json) != "-":
         _print(found, use, ended)
         echo(f"wrote {output}: netclust train network {sanitize(file)} --params {output} -o MODEL")
     body = _body(output, records_count=len(records), found=found, use=use, budget=seconds)
     body |= {"jobs": jobs, "draws": draws, "fixed": list(fix), "skipped": dict(reader.skipped)}
-    write_json(json, result(["tune", "network"], body, seed=SEED, data={Path(file).name: reader.sha256}))
+    write_json(json, output_result(["tune", "network"], body, seed=SEED, data={Path(file).name: reader.sha256}))
     if found.interrupted:
-        note(f"netclust: interrupted: {output} holds the best so far")
+        output_note(f"netclust: interrupted: {output} holds the best so far")
         raise typer.Exit(INTERRUPTED)
 
 
@@ -107,13 +107,13 @@ class _Progress:
         value = msgspec.to_builtins(getattr(trial.params, trial.step, ""))
         what = f"{trial.step} {'none' if value is None else value}" if trial.step != "start" else "start"
         if trial.error is not None:
-            note(f"{self.count:4d}  {sanitize(what)}: cannot be measured: {sanitize(trial.error)}")
+            output_note(f"{self.count:4d}  {sanitize(what)}: cannot be measured: {sanitize(trial.error)}")
             return
         o, mean = self.objective, trial.mean
         last = o.decision if trial.step == "false_alarm_rate" else o.second
         shown = f"{_words(o.first)} {mean[o.first]:.4f}, {_words(last)} {percent(mean[last])}"
         kept = "kept" if trial.kept else "no"
-        note(f"{self.count:4d}  {shown}, {trial.seconds:.1f} s  {kept:4s}  {sanitize(what)}")
+        output_note(f"{self.count:4d}  {shown}, {trial.seconds:.1f} s  {kept:4s}  {sanitize(what)}")
 
 
 def _words(name: str) -> str:
@@ -156,7 +156,7 @@ def _shown(use: Use) -> list[str]:
 
 def _print(found: Tuning, use: Use, ended: str) -> None:
     columns = [trial.mean for trial in (found.trials[0], found.searched, found.best)]
-    table(
+    output_table(
         f"{len(found.trials)} candidates with {found.best.params.reference_size:,} referents in {found.seconds:.0f} s, "
         f"{found.passes} passes: {ended}",
         ["mean over folds", "start", "search", "with its false-alarm rate"],

@@ -116,7 +116,7 @@ def train_stream(
     as `netclust.models.network.arc_prices.arc_kinds` takes them.
     """
     from netclust.kernels.linking import train as kernels
-    from netclust.kernels.linking.score import columns
+    from netclust.kernels.linking.score import score_columns
 
     if (batch.label < 0).any():
         raise InputError("every training record needs a label")
@@ -127,8 +127,8 @@ def train_stream(
     features = batch.num.shape[1]
     layout = WeightLayout(features, widths, root_count(features, rule.root))
     stream = kernels.TrainingStream(
-        num=columns(batch.num),
-        code=columns(batch.code),
+        num=score_columns(batch.num),
+        code=score_columns(batch.code),
         label=batch.label,
         normal=np.zeros(len(batch), np.bool_) if is_normal is None else is_normal[batch.label],
         first=first_of_class(batch.label),

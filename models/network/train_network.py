@@ -46,9 +46,9 @@ __all__ = [
     "TrainParams",
     "best_scores",
     "fit_network",
+    "network_with_reference",
     "taken_for_normal",
     "train_network",
-    "with_reference",
 ]
 
 HELD_OUT = 1  # sets the draw of held-out records apart from that of the reference set
@@ -274,8 +274,8 @@ def label_column(schema: Schema) -> str:
     return f"schema {schema.name} has no label attribute" if label is None else f"column {label.name}"
 
 
-def with_reference(model: Model, batch: Batch, size: int, seed: int) -> Model:
-    """The same weights with another draw of the reference set."""
+def network_with_reference(model: Model, batch: Batch, size: int, seed: int) -> Model:
+    """Return the same weights with another draw of the reference set."""
     return replace(model, reference=batch[draw_reference(batch.label, size, np.random.default_rng(seed))])
 
 

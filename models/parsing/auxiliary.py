@@ -29,7 +29,7 @@ from netclust.models.parsing.grammar import SPLIT, SYMBOL, Derivation, Grammar
 from netclust.models.parsing.lexicon import Lexicon
 from netclust.models.parsing.parsing_problem import GrammarProblem, Sentence, generative_weights
 from netclust.models.parsing.span_features import Notes, SpanVocabulary, names_of_span
-from netclust.models.parsing.syntax import Tree, words_of
+from netclust.models.parsing.syntax import Tree, syntax_words
 from netclust.problems.base import Vector
 from netclust.problems.sparse_features import SparseVector, in_full
 
@@ -47,7 +47,7 @@ def span_vocabulary(
     def names() -> list[list[str]]:
         found = []
         for number, tree in enumerate(trees):
-            words = [lexicon.token(word) for word in words_of(tree)]
+            words = [lexicon.token(word) for word in syntax_words(tree)]
             h = grammar.derivation(tree)
             for start, end, symbol in [] if h is None else h[:, :SPLIT].tolist():
                 if base_labels(grammar.symbols[symbol]):
@@ -162,7 +162,7 @@ class Auxiliary:
         number = {kind: at for at, kind in enumerate(kinds)}
         examples = []
         for tree, some in zip(trees, named, strict=True):
-            tokens = [lexicon.token(word) for word in words_of(tree)]
+            tokens = [lexicon.token(word) for word in syntax_words(tree)]
             y = np.full((len(tokens), len(tokens) + 1), -1, np.int64)
             for span, chain in some.items():
                 y[span] = number[chain]
@@ -202,7 +202,7 @@ def cross_fitted_notes(
     found = cross_fit(
         trees,
         lambda some: Auxiliary.fit(some, binarisation, seed),
-        lambda model, tree: model.notes(words_of(tree)),
+        lambda model, tree: model.notes(syntax_words(tree)),
         seed=seed,
     )
     return found.model, found.predictions

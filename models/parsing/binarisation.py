@@ -23,7 +23,7 @@ import msgspec
 
 from netclust.errors import InputError
 from netclust.foundation.text import sanitize
-from netclust.models.parsing.syntax import Tree, fold
+from netclust.models.parsing.syntax import Tree, fold_syntax_tree
 
 __all__ = ["CHAIN", "Binarisation", "Direction", "base_labels", "is_partial"]
 
@@ -53,7 +53,7 @@ class Binarisation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     def binary(self, tree: Tree) -> Tree:
         """The tree with two parts a node."""
-        return fold(self._annotated(fold(tree, _collapse)), self._split)
+        return fold_syntax_tree(self._annotated(fold_syntax_tree(tree, _collapse)), self._split)
 
     def undo(self, tree: Tree) -> Tree:
         """The tree that `binary` made this of."""
@@ -67,7 +67,7 @@ class Binarisation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
                 made = Tree(label, below, node.word) if made is None else Tree(label, (made,))
             return () if made is None else (made,)
 
-        return fold(tree, restore)[0]
+        return fold_syntax_tree(tree, restore)[0]
 
     def _annotated(self, tree: Tree) -> Tree:
         """Constituents with their ancestors; nodes are made from the root down, and put together from below."""
@@ -80,7 +80,7 @@ class Binarisation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             names.append(ABOVE.join((node.label, *above)) if node.children else node.label)
             ancestors = (*reversed(node.label.split(CHAIN)), *above)[: self.vertical - 1]
             waiting.extend((child, ancestors) for child in node.children)
-        return fold(tree, lambda node, parts: Tree(names.pop(), tuple(parts), node.word))
+        return fold_syntax_tree(tree, lambda node, parts: Tree(names.pop(), tuple(parts), node.word))
 
     def _split(self, node: Tree, parts: list[Tree]) -> Tree:
         if len(parts) <= 2:

@@ -24,7 +24,7 @@ from collections.abc import Iterable
 import msgspec
 
 from netclust.errors import InputError
-from netclust.models.parsing.syntax import Tree, spans, tags_of, words_of
+from netclust.models.parsing.syntax import Tree, syntax_spans, syntax_tags, syntax_words
 
 __all__ = ["BracketScores", "bracket_counts", "measure_trees"]
 
@@ -50,10 +50,10 @@ def bracket_counts(tree: Tree, left_out: frozenset[int] = frozenset()) -> Counte
     """The brackets (label, start, end) of a tree; words that are left out have no width."""
     found: Counter[tuple[str, int, int]] = Counter()
     place, at = [0], 0
-    for word in range(len(words_of(tree))):
+    for word in range(len(syntax_words(tree))):
         at += word not in left_out
         place.append(at)
-    for node, start, end in spans(tree):
+    for node, start, end in syntax_spans(tree):
         if node.word is None and node.label not in UNCOUNTED and place[end] > place[start]:
             found[node.label, place[start], place[end]] += 1
     return found
@@ -63,7 +63,7 @@ def measure_trees(pairs: Iterable[tuple[Tree, Tree]], *, punctuation: bool = Tru
     """Measure found trees: pairs of (right, found) over the same words."""
     right = wanted = given = exact = tags = words = crossing = count = 0
     for number, (gold, found) in enumerate(pairs, 1):
-        gold_tags, found_tags = tags_of(gold), tags_of(found)
+        gold_tags, found_tags = syntax_tags(gold), syntax_tags(found)
         if len(gold_tags) != len(found_tags):
             raise InputError(f"sentence {number}: the trees have {len(gold_tags)} and {len(found_tags)} words")
         marks = frozenset() if punctuation else frozenset(k for k, tag in enumerate(gold_tags) if tag in MARKS)

@@ -30,7 +30,7 @@ from netclust.models.parsing.grammar import Grammar
 from netclust.models.parsing.lexicon import Lexicon
 from netclust.models.parsing.parsing_problem import GrammarProblem, Parse, Sentence
 from netclust.models.parsing.span_features import Notes, SpanVocabulary
-from netclust.models.parsing.syntax import Tree, words_of
+from netclust.models.parsing.syntax import Tree, syntax_words
 
 __all__ = ["AuxiliaryWeights", "GrammarEncoder", "TreeExample", "training_examples"]
 
@@ -53,9 +53,9 @@ def training_examples(
 ) -> list[TreeExample]:
     """A treebank as examples; with the binarisation of auxiliary parsers, notes are of those of the other half."""
     if binarisation is None:
-        return [TreeExample(words_of(tree), tree) for tree in trees]
+        return [TreeExample(syntax_words(tree), tree) for tree in trees]
     notes = cross_fitted_notes(trees, binarisation, seed)[1]
-    return [TreeExample(words_of(tree), tree, said) for tree, said in zip(trees, notes, strict=True)]
+    return [TreeExample(syntax_words(tree), tree, said) for tree, said in zip(trees, notes, strict=True)]
 
 
 class AuxiliaryWeights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

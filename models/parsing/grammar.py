@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from netclust.errors import InputError
 from netclust.models.parsing.binarisation import CHAIN, Binarisation, base_labels
-from netclust.models.parsing.syntax import Tree, spans
+from netclust.models.parsing.syntax import Tree, syntax_spans
 from netclust.structures.pairs import Indices
 
 __all__ = ["END", "RULE", "SPLIT", "START", "SYMBOL", "Derivation", "Grammar", "SymbolLabels"]
@@ -75,7 +75,7 @@ class Grammar:
         for tree in trees:
             binary = binarisation.binary(tree)
             roots.add(binary.label)
-            for node, _, _ in spans(binary):
+            for node, _, _ in syntax_spans(binary):
                 if node.word is not None:
                     preterminals.add(node.label)
                 else:
@@ -142,7 +142,7 @@ class Grammar:
     def derivation(self, tree: Tree) -> Derivation | None:
         """The nodes of a tree, None where the grammar does not make it."""
         rows = []
-        for node, start, end in spans(self.binarisation.binary(tree)):
+        for node, start, end in syntax_spans(self.binarisation.binary(tree)):
             symbol = self.number.get(node.label, -1)
             if node.word is not None:
                 if symbol < 0 or self.tag_of[symbol] < 0:

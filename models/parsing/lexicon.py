@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from netclust.errors import InputError
 from netclust.foundation.text import sanitize
-from netclust.models.parsing.syntax import Tree, spans
+from netclust.models.parsing.syntax import Tree, syntax_spans
 
 __all__ = ["Lexicon", "signature"]
 
@@ -67,7 +67,7 @@ class Lexicon(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True
         """Count in a treebank."""
         words: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for tree in trees:
-            for node, _, _ in spans(tree):
+            for node, _, _ in syntax_spans(tree):
                 if node.word is not None:
                     words[node.word][node.label] += 1
         once = {word for word, tags in words.items() if sum(tags.values()) == 1} or set(words)

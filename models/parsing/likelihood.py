@@ -8,11 +8,11 @@ the rest. Sums cost more than the best tree alone, and nothing can be left out o
 >>> from netclust.models.parsing.toy_treebank import toy_trees
 >>> from netclust.models.parsing.encoder import GrammarEncoder, TreeExample
 >>> from netclust.models.parsing.binarisation import Binarisation
->>> from netclust.models.parsing.syntax import words_of
+>>> from netclust.models.parsing.syntax import syntax_words
 >>> trees = toy_trees(20)
 >>> encoder = GrammarEncoder.fit(trees, Binarisation())
 >>> problem = GrammarProblem(encoder.grammar)
->>> examples = [encoder.example(TreeExample(words_of(tree), tree)) for tree in trees]
+>>> examples = [encoder.example(TreeExample(syntax_words(tree), tree)) for tree in trees]
 >>> fit = train_likelihood(problem, examples, C=100.0)
 >>> fit.converged, problem.predict(examples[0][0], fit.w).tree == trees[0]
 (True, True)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from netclust.errors import InputError
 from netclust.models.parsing.charts import ChartScores, best_derivation, best_pieces, violating_derivation, wrong_nodes
 from netclust.models.parsing.grammar import RULE, SPLIT, START, SYMBOL, Derivation, Grammar
-from netclust.models.parsing.syntax import Tree, words_of
+from netclust.models.parsing.syntax import Tree, syntax_words
 from netclust.problems.base import Vector
 from netclust.problems.sparse_features import SparseVector, in_full
 
@@ -56,7 +56,7 @@ class Parse:
     def of_tree(cls, grammar: Grammar, tree: Tree) -> Parse:
         """A tree of a treebank."""
         rows = grammar.derivation(tree)
-        return cls(NO_TREE if rows is None else rows, grammar, words_of(tree), tree)
+        return cls(NO_TREE if rows is None else rows, grammar, syntax_words(tree), tree)
 
     @property
     def tree(self) -> Tree:

@@ -6,9 +6,9 @@ verb, *with the beard* on the noun; *the hat of the baker and the pilot* joins p
 always. Verbs agree with their subjects; some words have two tags; many words are rare.
 
 >>> trees = toy_trees(100, seed=1)
->>> trees == toy_trees(100, seed=1), {8 <= len(words_of(tree)) <= 15 for tree in trees}
+>>> trees == toy_trees(100, seed=1), {8 <= len(syntax_words(tree)) <= 15 for tree in trees}
 (True, {True})
->>> print(bracketed(trees[1])[:79])
+>>> print(bracketed_syntax(trees[1])[:79])
 (S (NP (NP (DT the) (JJ old) (NNS farmers)) (PP (IN with) (NP (DT some) (NNS ha
 """
 
@@ -19,9 +19,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from netclust.errors import InputError
-from netclust.models.parsing.syntax import Tree, bracketed, words_of
+from netclust.models.parsing.syntax import Tree, bracketed_syntax, syntax_words
 
-__all__ = ["NOTICE", "bracketed", "toy_trees"]
+__all__ = ["NOTICE", "bracketed_syntax", "toy_trees"]
 
 NOTICE = "Synthetic data: sentences of an invented grammar; it says nothing about parsing of real text."
 MAX_TREES = 1_000_000
@@ -81,7 +81,7 @@ def toy_trees(
     found: list[Tree] = []
     while len(found) < count:
         tree = maker.sentence()
-        if min_words <= len(words_of(tree)) <= max_words:
+        if min_words <= len(syntax_words(tree)) <= max_words:
             found.append(tree)
     return tuple(found)
 

@@ -24,10 +24,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from netclust.datasets.documents import LIMITS, DocumentLimits, decode, read_bounded
+from netclust.datasets.documents import LIMITS, DocumentLimits, decode_document, read_document_bytes
 from netclust.errors import InputError
 from netclust.foundation.text import sanitize
-from netclust.models.parsing.syntax import Tree, fold
+from netclust.models.parsing.syntax import Tree, fold_syntax_tree
 
 __all__ = [
     "MAX_DEPTH", "MAX_WORDS", "Sentences", "Treebank", "clean", "parse_brackets", "read_sentences", "read_trees",
@@ -63,9 +63,9 @@ def read_trees(
     path: str | Path, *, functional_tags: bool = False, traces: bool = False, limits: DocumentLimits = LIMITS
 ) -> Treebank:
     """The trees of a file, cleaned of what is not asked for; one of which nothing is left is passed over."""
-    content = read_bounded(path, limits.total_bytes)
+    content = read_document_bytes(path, limits.total_bytes)
     trees = []
-    for tree in parse_brackets(decode(content), str(path), limits.items):
+    for tree in parse_brackets(decode_document(content), str(path), limits.items):
         kept = clean(tree, functional_tags=functional_tags, traces=traces)
         if kept is not None:
             trees.append(kept)
@@ -78,9 +78,9 @@ def read_trees(
 
 def read_sentences(path: str | Path, limits: DocumentLimits = LIMITS) -> Sentences:
     """The sentences of a file: one a line, its words between blanks; empty lines are passed over."""
-    content = read_bounded(path, limits.total_bytes)
+    content = read_document_bytes(path, limits.total_bytes)
     found = []
-    for number, line in enumerate(decode(content).split("\n"), 1):
+    for number, line in enumerate(decode_document(content).split("\n"), 1):
         words = tuple(line.split())
         if len(words) > MAX_WORDS:
             raise InputError(f"{path} line {number}: {len(words)} words: a sentence has {MAX_WORDS} at most")
@@ -177,7 +177,7 @@ def clean(tree: Tree, *, functional_tags: bool = False, traces: bool = False) ->
         below = tuple(part for part in parts if part is not None)
         return Tree(label, below) if below else None
 
-    return fold(tree, keep)
+    return fold_syntax_tree(tree, keep)
 
 
 def _shown(token: str) -> str:

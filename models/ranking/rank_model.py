@@ -32,7 +32,7 @@ from netclust.foundation.model_file import (
 )
 from netclust.models.ranking.answer_features import AnswerFeatures
 from netclust.models.ranking.ranking_problem import RankQuery
-from netclust.models.ranking.train_ranker import Ranked, RankExample, RankSettings, learn_ranking, rank
+from netclust.models.ranking.train_ranker import Ranked, RankExample, RankSettings, learn_ranking, rank_items
 from netclust.structures.pairs import ComputedPairs
 
 __all__ = ["KIND", "CandidateFeatures", "RankModel", "train_ranking"]
@@ -92,8 +92,8 @@ def _rows(query: Query, text: AnswerFeatures | None) -> NDArray[np.float64]:
     return query.numbers
 
 
-def examples_of(features: CandidateFeatures, queries: Queries, *, pairs: bool) -> list[RankExample]:
-    """Features and labels, of the queries whose candidates are all labelled."""
+def rank_examples(features: CandidateFeatures, queries: Queries, *, pairs: bool) -> list[RankExample]:
+    """Return features and labels of the queries whose candidates are all labelled."""
     built = features.build(queries, pairs=pairs)
     return [(x, query.labels) for x, query in zip(built, queries.queries, strict=True) if query.labels is not None]
 
@@ -105,7 +105,7 @@ def train_ranking(queries: Queries, settings: RankSettings | None = None) -> Ran
     if not used.queries:
         raise InputError("no query has both a right and a wrong candidate: there is nothing to learn an order from")
     features = CandidateFeatures.fit(used)
-    examples = examples_of(features, used, pairs=settings.model == "jsrc")
+    examples = rank_examples(features, used, pairs=settings.model == "jsrc")
     return RankModel(settings=settings, features=features, w=learn_ranking(settings, examples))
 
 
@@ -138,7 +138,7 @@ class RankModel(ModelFile):
     def rank(self, queries: Queries) -> list[Ranked]:
         """A ranking of every query's candidates."""
         built = self.features.build(queries, pairs=self.settings.model == "jsrc")
-        return [rank(self.settings, x, self.w) for x in built]
+        return [rank_items(self.settings, x, self.w) for x in built]
 
     def scores(self, queries: Queries) -> list[NDArray[np.float64]]:
         """The score of every candidate by itself."""

@@ -14,26 +14,32 @@ import numpy as np
 from netclust.datasets.queries import Queries, QueryColumns, read_queries
 from netclust.errors import InputError
 from netclust.foundation.model_file import Provenance
-from netclust.models.ranking.rank_model import CandidateFeatures, RankModel, examples_of
+from netclust.models.ranking.rank_model import CandidateFeatures, RankModel, rank_examples
 from netclust.models.ranking.ranking_metrics import RankingScores, measure_rankings
-from netclust.models.ranking.train_ranker import ChosenRanking, RankSettings, choose_ranking, learn_ranking, measure
+from netclust.models.ranking.train_ranker import (
+    ChosenRanking,
+    RankSettings,
+    choose_ranking,
+    learn_ranking,
+    measure_ranker,
+)
 from netclust.models.test_set_ledger import find_ledger, record_test_use
 from netclust.options.output import (
     about,
     check_folders,
     check_not_input,
     check_outputs,
-    cost,
+    cost_option,
     counted,
     echo,
-    note,
+    output_note,
+    output_result,
+    output_table,
     percent,
     progress,
-    result,
-    table,
-    write,
     write_json,
     write_model_info,
+    write_output,
 )
 
 if TYPE_CHECKING:
@@ -68,7 +74,9 @@ def train_queries(
     check_outputs(output, json)
     for given in (queries, *([] if dev is None else [dev])):
         check_not_input(given, output, json)
-    settings = RankSettings(model=learn, C=1.0 if C == "cv" else cost(C), epochs=epochs, search=search, seed=seed)
+    settings = RankSettings(
+        model=learn, C=1.0 if C == "cv" else cost_option(C), epochs=epochs, search=search, seed=seed
+    )
     if dev is not None and C != "cv":
         raise InputError("--dev is for choosing C and epochs: leave --C out, or --dev")
     whole = _labelled(_read(options, queries, fields=options.fields), queries)
@@ -78,8 +86,8 @@ def train_queries(
     joint = settings.model == "jsrc"
     with about(queries):
         features = CandidateFeatures.fit(used)
-        examples = examples_of(features, used, pairs=joint)
-    note(
+        examples = rank_examples(features, used, pairs=joint)
+    output_note(
         f"{len(used.queries):,} of {len(whole.queries):,} queries have a right and a wrong candidate; "
         f"{len(features.fields)} features"
     )
@@ -87,12 +95,12 @@ def train_queries(
     if C == "cv":
         held = None
         if dev is not None:
-            held = examples_of(features, _labelled(_read(options, dev, fields=options.fields), dev), pairs=joint)
+            held = rank_examples(features, _labelled(_read(options, dev, fields=options.fields), dev), pairs=joint)
         with progress("choosing C") as tick:
             picked = choose_ranking(settings, examples, held, epochs=epochs, on_progress=tick)
         settings = picked.settings
         tried = ", ".join(f"{t.C:g}{f' {t.start}' if joint else ''}: {percent(t.best[0])}" for t in picked.trials)
-        note(f"C = {settings.C:g}, epochs = {settings.epochs}, by MAP of {picked.on} (C: best MAP: {tried})")
+        output_note(f"C = {settings.C:g}, epochs = {settings.epochs}, by MAP of {picked.on} (C: best MAP: {tried})")
     start = time.perf_counter()
     w = learn_ranking(settings, examples)
     duration = time.perf_counter() - start
@@ -105,7 +113,7 @@ def train_queries(
     )
     model = RankModel(settings=settings, features=features, w=w, provenance=provenance)
     model.save(output)
-    scores = measure(settings, examples, w)
+    scores = measure_ranker(settings, examples, w)
     body = {
         "queries": len(used.queries),
         "candidates": provenance.records,
@@ -120,7 +128,7 @@ def train_queries(
         echo(f"MAP of the training queries: {percent(scores.map)}")
         echo(f"wrote {output}")
         _print_weights(model)
-    write_json(json, result(["train", "ranking"], body, seed=seed, data={Path(queries).name: whole.sha256}))
+    write_json(json, output_result(["train", "ranking"], body, seed=seed, data={Path(queries).name: whole.sha256}))
 
 
 def rank_queries(queries: str, model_file: Path, output: Path, options: QueryOptions, json: Path | None) -> None:
@@ -143,14 +151,14 @@ def rank_queries(queries: str, model_file: Path, output: Path, options: QueryOpt
         for place, item in enumerate(ranked.order.tolist(), 1):
             cluster = [int(ranked.clusters[item])] if joint else []
             writer.writerow([query.name, place, query.ids[item], f"{own[item]:.6g}", *cluster])
-    write(output, text.getvalue().encode())
+    write_output(output, text.getvalue().encode())
     candidates = sum(map(len, whole.queries))
     if "-" not in (str(output), str(json)):
         echo(f"ranked {counted(candidates, 'candidate')} of {len(whole.queries):,} queries, wrote {output}")
     body: dict[str, Any] = {"queries": len(whole.queries), "candidates": candidates}
     if joint:
         body["clusters"] = sum(len(np.unique(ranked.clusters)) for ranked in found)
-    write_json(json, result(["rank"], body, seed=None, data={Path(queries).name: whole.sha256}))
+    write_json(json, output_result(["rank"], body, seed=None, data={Path(queries).name: whole.sha256}))
 
 
 def evaluate_queries(model_file: Path, test: str, options: QueryOptions, json: Path | None) -> None:
@@ -161,7 +169,7 @@ def evaluate_queries(model_file: Path, test: str, options: QueryOptions, json: P
     with about(test):
         found = model.rank(whole)
     if record_test_use("evaluate ranking", whole.sha256, rows=1, draws=1):  # before anything is shown
-        note(f"a look at a public test set: noted in {find_ledger()}")
+        output_note(f"a look at a public test set: noted in {find_ledger()}")
     ranked = [
         query.labels[one.order] for query, one in zip(whole.queries, found, strict=True) if query.labels is not None
     ]
@@ -172,11 +180,12 @@ def evaluate_queries(model_file: Path, test: str, options: QueryOptions, json: P
         _print_scores(scores, mixed)
     body = {"scores": scores, "mixed": mixed, "settings": model.settings}
     write_json(
-        json, result(["evaluate", "ranking"], body, seed=model.settings.seed, data={Path(test).name: whole.sha256})
+        json,
+        output_result(["evaluate", "ranking"], body, seed=model.settings.seed, data={Path(test).name: whole.sha256}),
     )
 
 
-def describe_model(path: Path, json: Path | None, top: int) -> None:
+def describe_rank_model(path: Path, json: Path | None, top: int) -> None:
     """Describe the file of a ranker."""
     model = RankModel.load(path)
     settings, origin = model.settings, model.provenance
@@ -207,7 +216,7 @@ def _print_scores(scores: RankingScores, mixed: RankingScores) -> None:
         for name, one in (("with a right candidate", scores), ("and a wrong one", mixed))
         if one.queries
     ]
-    table("Rankings", ["queries", "", "MAP", "MRR", "P@1"], rows)
+    output_table("Rankings", ["queries", "", "MAP", "MRR", "P@1"], rows)
     if scores.skipped:
         echo(f"not measured, as they have no right candidate: {scores.skipped:,}")
 
@@ -216,4 +225,4 @@ def _print_weights(model: RankModel, top: int = 12) -> None:
     order = np.argsort(-np.abs(model.w))[:top]
     rows = [[model.names[n], f"{model.w[n]:+.4g}"] for n in order]
     if rows:
-        table("Strongest weights: above 0 ranks higher", ["feature", "weight"], rows)
+        output_table("Strongest weights: above 0 ranks higher", ["feature", "weight"], rows)

@@ -6,7 +6,7 @@
 ...     return RankQuery(np.column_stack([y + rng.normal(0, 0.3, 4), rng.normal(0, 1, 4)])), y
 >>> train, new = [query() for _ in range(30)], [query() for _ in range(20)]
 >>> w = learn_ranking(RankSettings(C=1.0, epochs=5), train)
->>> measure(RankSettings(), new, w).map > 0.9
+>>> measure_ranker(RankSettings(), new, w).map > 0.9
 True
 
 C and the number of epochs are chosen by the mean average precision of queries that are not trained on: those of a
@@ -47,8 +47,8 @@ __all__ = [
     "Ranked",
     "choose_ranking",
     "learn_ranking",
-    "measure",
-    "rank",
+    "measure_ranker",
+    "rank_items",
 ]
 
 RankExample = tuple[RankQuery, Relevance]
@@ -95,7 +95,7 @@ def learn_ranking(settings: RankSettings, examples: Sequence[RankExample], on_ep
     return _fit(settings, _usable(examples), on_epoch).averaged
 
 
-def rank(settings: RankSettings, query: RankQuery, w: Vector) -> Ranked:
+def rank_items(settings: RankSettings, query: RankQuery, w: Vector) -> Ranked:
     """Rank the items of a query."""
     if len(query.items) > MAX_ITEMS and settings.model == "jsrc":
         raise InputError(f"{len(query.items)} candidates of one query: a joint ranking is for {MAX_ITEMS} at most")
@@ -105,9 +105,9 @@ def rank(settings: RankSettings, query: RankQuery, w: Vector) -> Ranked:
     return Ranked(found.order, found.clusters())
 
 
-def measure(settings: RankSettings, examples: Sequence[RankExample], w: Vector) -> RankingScores:
-    """MAP, MRR, P@1 of rankings by these weights."""
-    return measure_rankings(y[rank(settings, x, w).order] for x, y in examples)
+def measure_ranker(settings: RankSettings, examples: Sequence[RankExample], w: Vector) -> RankingScores:
+    """Return MAP, MRR and P@1 of rankings by these weights."""
+    return measure_rankings(y[rank_items(settings, x, w).order] for x, y in examples)
 
 
 class RankTrial(msgspec.Struct, frozen=True):
@@ -180,7 +180,7 @@ def _curve(settings: RankSettings, train: Sequence[RankExample], held: Sequence[
     found: list[float] = []
 
     def look(model: Fitted) -> None:
-        found.append(measure(settings, held, model.averaged).map)
+        found.append(measure_ranker(settings, held, model.averaged).map)
 
     _fit(settings, train, look)
     return found

@@ -39,7 +39,7 @@ from netclust.models.matching.matchings import MatchGraph, Partners, best_matchi
 from netclust.models.matching.task import TASK, MatchEncoder, MatchingTask, MatchSettings, graph_of
 from netclust.models.structured_model import StructuredModel
 from netclust.models.structured_task import LearnedTask
-from netclust.models.tracking.profile_pairs import candidate_pairs, distances, pairs_at
+from netclust.models.tracking.profile_pairs import candidate_pairs, pairs_at, profile_distances
 from netclust.records.table import Table
 from netclust.scoring.model import Model
 
@@ -52,11 +52,11 @@ __all__ = [
     "Tracked",
     "TrackingTask",
     "matched_pairs",
-    "nearest_first",
     "of_class",
     "same_class",
     "track",
-    "windows_of",
+    "track_nearest_first",
+    "tracking_windows",
 ]
 
 ROUNDS = 10
@@ -96,7 +96,7 @@ def track(
         return []
     pairs = candidate_pairs(old, new)
     if model is None:
-        graph, scores = graph_of(pairs, general=False), limit - distances(pairs)
+        graph, scores = graph_of(pairs, general=False), limit - profile_distances(pairs)
     else:
         if model.task.name != "matching":
             raise InputError(f"clusters are tracked by a model of matchings, not of {model.task.name}")
@@ -108,8 +108,8 @@ def track(
     return sorted(found, key=lambda each: place[each.new])
 
 
-def nearest_first(graph: MatchGraph, scores: NDArray[np.float64]) -> Partners:
-    """What is tracked without a matching: the highest scores first, each if it is above 0 and both are still free."""
+def track_nearest_first(graph: MatchGraph, scores: NDArray[np.float64]) -> Partners:
+    """Track without a matching: the highest scores first, each if it is above 0 and both are still free."""
     chosen, taken = np.zeros(len(scores), np.bool_), np.zeros(graph.nodes, np.bool_)
     for e in np.argsort(-scores, kind="stable"):
         a, b = graph.left[e], graph.right[e]
@@ -118,10 +118,10 @@ def nearest_first(graph: MatchGraph, scores: NDArray[np.float64]) -> Partners:
     return partners_of(graph, chosen)
 
 
-def windows_of(
+def tracking_windows(
     model: Model, table: Table, size: int, *, least: int = LEAST, config: LinkerConfig | None = None
 ) -> Iterator[Known]:
-    """A labelled stream cut into windows, each linked anew by a linker that knows nothing of the others."""
+    """Cut a labelled stream into windows, each linked by a new linker that knows nothing of the others."""
     if size < 1:
         raise InputError(f"windows of {size} records: at least 1 is needed")
     names = table.label_names()
@@ -161,7 +161,7 @@ class TrackingTask(MatchingTask):
         """Candidate edges with scaled features, and which of them are right; the nearest ones to begin with."""
         plain = super().encode(encoder, [replace(one, match=None) for one in raw])
         return [
-            (x, None if one.match is None else Allowed(x.graph, one.match, -distances(one)))
+            (x, None if one.match is None else Allowed(x.graph, one.match, -profile_distances(one)))
             for (x, _), one in zip(plain, raw, strict=True)
         ]
 

@@ -24,7 +24,7 @@ def profile_clusters(
     json: JsonOption = None,
 ) -> None:
     """Describe novel clusters so that they can be found again by another linker, model or sensor."""
-    from netclust.models.tracking.run_tracking import profile as run
+    from netclust.models.tracking.run_tracking import run_profile_clusters as run
 
     run(source, output, model, window, least, json)
 

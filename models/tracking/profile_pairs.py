@@ -9,7 +9,7 @@
 >>> pairs = candidate_pairs([seen(31, "S0", 0.9)], [seen(40, "SF", 0.4), seen(41, "S0", 0.8)])
 >>> pairs.fields
 ('apart rate', 'shared flag', 'size', 'spread', 'apart', 'apart at first')
->>> distances(pairs).round(2).tolist()  # of numbers by the largest difference, and of values
+>>> profile_distances(pairs).round(2).tolist()  # of numbers by the largest difference, and of values
 [2.0, 0.2]
 """
 
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from netclust.datasets.candidate_pairs import CandidatePairs
 from netclust.linking.cluster_profiles import ClusterProfile
 
-__all__ = ["NEAREST", "candidate_pairs", "distances", "pairs_at"]
+__all__ = ["NEAREST", "candidate_pairs", "pairs_at", "profile_distances"]
 
 NEAREST = 32
 """Of every cluster, so many candidates of the other list are considered."""
@@ -59,8 +59,9 @@ def candidate_pairs(old: Sequence[ClusterProfile], new: Sequence[ClusterProfile]
     )
 
 
-def distances(pairs: CandidatePairs, what: Literal["apart", "apart at first"] = "apart") -> NDArray[np.float64]:
-    """The unlearned distance of every pair: mean difference of scaled numbers, and mean share of values not shared."""
+def profile_distances(pairs: CandidatePairs, what: Literal["apart", "apart at first"] = "apart") -> NDArray[np.float64]:
+    """Return the unlearned distance of every pair: mean difference of scaled numbers, and mean share of values not
+    shared."""
     return pairs.features[:, pairs.fields.index(what)]
 
 

@@ -11,12 +11,12 @@ import msgspec
 
 from netclust.datasets.candidate_pairs import CandidatePairs
 from netclust.errors import InputError
-from netclust.foundation.container import read_bytes
+from netclust.foundation.container import read_container_bytes
 from netclust.linking.cluster_profiles import ClusterProfile, decode_profiles, encode_profiles, profile_clusters
 from netclust.linking.linker import Linker, LinkerConfig
 from netclust.models.run_structured import Given, train_task
 from netclust.models.structured_model import StructuredModel
-from netclust.models.tracking.cluster_tracking import TRACKING, Tracked, matched_pairs, track, windows_of
+from netclust.models.tracking.cluster_tracking import TRACKING, Tracked, matched_pairs, track, tracking_windows
 from netclust.options.output import (
     check_folders,
     check_not_input,
@@ -25,11 +25,11 @@ from netclust.options.output import (
     counted,
     echo,
     login_name,
-    note,
-    result,
-    table,
-    write,
+    output_note,
+    output_result,
+    output_table,
     write_json,
+    write_output,
 )
 from netclust.records.labels import NOVEL_NAME
 from netclust.records.table import Table, concat_tables
@@ -44,7 +44,9 @@ NEIGHBOURS = 4
 SHOWN = 50
 
 
-def profile(source: str, output: Path, model_file: Path | None, window: int, least: int, json: Path | None) -> None:
+def run_profile_clusters(
+    source: str, output: Path, model_file: Path | None, window: int, least: int, json: Path | None
+) -> None:
     """Describe the clusters of a state folder, or of records that a model links."""
     check_folders(output, json)
     check_outputs(output, json)
@@ -56,10 +58,10 @@ def profile(source: str, output: Path, model_file: Path | None, window: int, lea
         linker = Linker(model, LinkerConfig(referent_window=window))
         linker.process(model.encoding.encode(_records(source, model)))
         found, schema = profile_clusters(linker, least=least), model.encoding.schema.name
-    write(output, encode_profiles(found, schema))
+    write_output(output, encode_profiles(found, schema))
     if "-" not in (str(output), str(json)):
         echo(f"{counted(len(found), 'cluster')} of {least} records or more, wrote {output}")
-    write_json(json, result(["profile"], {"clusters": len(found), "schema": schema}, seed=None, data={}))
+    write_json(json, output_result(["profile"], {"clusters": len(found), "schema": schema}, seed=None, data={}))
 
 
 def track_clusters(
@@ -86,10 +88,12 @@ def track_clusters(
     if schema != other:
         raise InputError(f"{old} has clusters of schema {schema}, {new} of schema {other}: they cannot be compared")
     if model is None:
-        note("without --model clusters are compared by an unlearned distance: netclust train tracking learns one")
+        output_note(
+            "without --model clusters are compared by an unlearned distance: netclust train tracking learns one"
+        )
     found = track(before, after, model, limit=limit)
     if output is not None:
-        write(output, _csv(before, after, found))
+        write_output(output, _csv(before, after, found))
     if "-" not in (str(output), str(json)):
         _show(before, after, found)
     carried = _carry(before, after, found, old, Path(new)) if carry else []
@@ -106,7 +110,7 @@ def track_clusters(
         "limit": limit if model is None else None,
     }
     data = {Path(given).name: checksum_of(given) for given in (old, new) if Path(given).is_file()}
-    write_json(json, result(["track"], body, seed=None, data=data))
+    write_json(json, output_result(["track"], body, seed=None, data=data))
 
 
 def train_tracking(
@@ -128,14 +132,16 @@ def train_tracking(
             whole = _records(path, model)
             if not whole.has_labels:
                 raise InputError(f"{path}: its records have no labels: which clusters are the same cannot be learned")
-            windows += list(windows_of(model, whole, window, least=least))
+            windows += list(tracking_windows(model, whole, window, least=least))
         examples: list[CandidatePairs] = []
         for k, before in enumerate(windows):
             for after in windows[k + 1 : k + 1 + NEIGHBOURS]:
                 pairs = matched_pairs(before, after, name=str(len(examples)))
                 if pairs is not None:
                     examples.append(pairs)
-        note(f"{counted(len(windows), 'window')} of {window:,} records, {counted(sum(map(len, examples)), 'pair')}")
+        output_note(
+            f"{counted(len(windows), 'window')} of {window:,} records, {counted(sum(map(len, examples)), 'pair')}"
+        )
         if not examples:
             raise InputError(f"{records[0]}: no two windows have clusters of {least} records or more: take larger ones")
         return Given(examples, "window pair", {path: checksum_of(path) for path in records})
@@ -148,7 +154,7 @@ def _from(source: str, least: int) -> tuple[list[ClusterProfile], str]:
         from netclust.stream.daemon.state_profiles import profiles_of_state
 
         return profiles_of_state(Path(source), least=least)
-    found, schema = decode_profiles(read_bytes(source, MOST_BYTES), source)
+    found, schema = decode_profiles(read_container_bytes(source, MOST_BYTES), source)
     return [one for one in found if one.records >= least], schema
 
 
@@ -201,5 +207,5 @@ def _show(before: list[ClusterProfile], after: list[ClusterProfile], found: list
     ]
     title = f"{counted(len(found), 'cluster')} found again"
     more = f" (the first {SHOWN} shown)" if len(found) > SHOWN else ""
-    table(f"{title}{more}", ["cluster", "was", "label then", "records then", "now", "score"], rows)
+    output_table(f"{title}{more}", ["cluster", "was", "label then", "records then", "now", "score"], rows)
     echo(f"{counted(len(after) - len(found), 'cluster')} not seen before, {len(before) - len(found):,} not seen again")

@@ -29,7 +29,7 @@ from netclust.stream.detection.answers import Answer
 from netclust.stream.detection.detector import Detector
 from netclust.stream.packets.capture_labels import load_labels
 from netclust.stream.packets.capture_reader import CaptureReader
-from netclust.stream.sinks.ecs import iso_time
+from netclust.stream.sinks.ecs import ecs_time
 from netclust.stream.sources.base import Arrival, numbered
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Traffic:
         return int(self.attack.sum())
 
 
-def run(keep: Path | None) -> None:
+def run_demo(keep: Path | None) -> None:
     """Run the demonstration; captures and their true labels stay in the folder `keep`, if it is given."""
     temporary = tempfile.TemporaryDirectory(prefix="netclust-demo-") if keep is None else nullcontext(_fresh(keep))
     echo("netclust demo: a simulated office, the model that comes with netclust, one attack.")
@@ -152,7 +152,7 @@ def _watch(detector: Detector, today: Traffic, first: int) -> Alert:
     echo("2. Watch the next minutes")
     echo(f"   {len(anomalous)} connections, {found + false} of them anomalous. {alerts}:")
     echo()
-    echo(f"   {(iso_time(alert.first_seen) or '')[11:19]}  {alert.severity}  {summary_of(alert)}")
+    echo(f"   {(ecs_time(alert.first_seen) or '')[11:19]}  {alert.severity}  {summary_of(alert)}")
     echo()
     others = len(anomalous) - today.attacks
     echo(f"   The simulator hid {today.attacks} connections of a port scan among {others} others.")

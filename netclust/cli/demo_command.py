@@ -17,6 +17,6 @@ def demo(
     ] = None,
 ) -> None:
     """Show netclust at work in a minute: simulated traffic, one alert, why it is one, and how to answer it."""
-    from netclust.cli.demo import run
+    from netclust.cli.demo import run_demo
 
-    run(keep)
+    run_demo(keep)

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from netclust.foundation.container import kind_of
+from netclust.foundation.container import container_kind
 from netclust.models.network.params import TrainParams
 from netclust.models.network.run_network import constant_attributes
-from netclust.options.output import echo, percent, result, table, write_json
+from netclust.options.output import echo, output_result, output_table, percent, write_json
 from netclust.scoring.model import Model
 
 CLUSTERING = "netclust.clustering"
@@ -21,26 +21,26 @@ STRUCTURED = "netclust.structured"
 """The kinds of files that other tasks have: their modules are heavy, so they are loaded when there is one."""
 
 
-def run(path: Path, json: Path | None, top: int) -> None:
-    """Facts, classes and the strongest weights."""
-    if kind_of(path) == CLUSTERING:
-        from netclust.models.clustering.run_clustering import describe_model
+def run_info(path: Path, json: Path | None, top: int) -> None:
+    """Print facts, classes and the strongest weights."""
+    if container_kind(path) == CLUSTERING:
+        from netclust.models.clustering.run_clustering import describe_cluster_model
 
-        describe_model(path, json, top)
+        describe_cluster_model(path, json, top)
         return
-    if kind_of(path) == COREFERENCE:
-        from netclust.models.coreference.run_coreference import describe_model as describe_coreference
+    if container_kind(path) == COREFERENCE:
+        from netclust.models.coreference.run_coreference import describe_coreference_model as describe_coreference
 
         describe_coreference(path, json)
         return
-    if kind_of(path) == RANKING:
-        from netclust.models.ranking.run_ranking import describe_model as describe_ranking
+    if container_kind(path) == RANKING:
+        from netclust.models.ranking.run_ranking import describe_rank_model as describe_ranking
 
         describe_ranking(path, json, top)
         return
-    if kind_of(path) == STRUCTURED:
+    if container_kind(path) == STRUCTURED:
         import netclust.structured_models  # noqa: F401 (makes every task known)
-        from netclust.models.run_structured import describe_model as describe_structured
+        from netclust.models.run_structured import describe_structured_model as describe_structured
 
         describe_structured(path, json, top)
         return
@@ -85,12 +85,12 @@ def run(path: Path, json: Path | None, top: int) -> None:
             ["root", calibrated],
             ["fingerprint", model.fingerprint[:16]],
         ]
-        table(str(path), ["", ""], facts)
-        table("Reference set", ["class", "referents"], [[n, k] for n, k in body["reference"].items()])
+        output_table(str(path), ["", ""], facts)
+        output_table("Reference set", ["class", "referents"], [[n, k] for n, k in body["reference"].items()])
         if top:
-            table("Strongest weights", ["attribute", "weight"], [[n, f"{w:+.3f}"] for n, w in strongest])
+            output_table("Strongest weights", ["attribute", "weight"], [[n, f"{w:+.3f}"] for n, w in strongest])
         echo(f"{path.stat().st_size:,} bytes")
-    write_json(json, result(["info"], body, seed=origin.seed, data={origin.data: origin.sha256}))
+    write_json(json, output_result(["info"], body, seed=origin.seed, data={origin.data: origin.sha256}))
 
 
 def _parameters(params: dict[str, Any]) -> str:
@@ -101,7 +101,7 @@ def _parameters(params: dict[str, Any]) -> str:
 
 
 def _strongest_weights(model: Model) -> list[tuple[str, float]]:
-    """Weights by name, the largest first; of a value: both have it, one has it, neither has it."""
+    """Return weights by name, the largest first; per value: both have it, one has it, neither has it."""
     w = model.w
     named = [(name, float(w[f])) for f, name in enumerate(model.encoding.kept)]
     for s, attribute in enumerate(model.encoding.schema.coded):

@@ -14,9 +14,9 @@ from netclust.options.groups import app
 @app.command()
 def warmup(json: JsonOption = None) -> None:
     """Compile every kernel into the cache, so that the next start is quick."""
-    from netclust.cli.warmup import run
+    from netclust.cli.warmup import run_warmup
 
-    run(json)
+    run_warmup(json)
 
 
 @app.command()
@@ -26,6 +26,6 @@ def info(
     top: Annotated[int, typer.Option(min=0, help="How many of the strongest weights to show.")] = 12,
 ) -> None:
     """Tell what is in a model file."""
-    from netclust.cli.info import run
+    from netclust.cli.info import run_info
 
-    run(model, json, top)
+    run_info(model, json, top)

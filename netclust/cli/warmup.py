@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from netclust.options.output import echo, result, write_json
+from netclust.options.output import echo, output_result, write_json
 
 if TYPE_CHECKING:
     from netclust.scoring.model import Model
 
 
-def run(json: Path | None) -> None:
+def run_warmup(json: Path | None) -> None:
     """Compile what training, reading, linking and following packets need."""
     start = time.perf_counter()
     from netclust.kernels import prebuilt
@@ -45,18 +45,18 @@ def run(json: Path | None) -> None:
     if str(json) != "-":
         echo(f"kernels ready in {seconds:.1f} s, {kept}")
     body = {"seconds": seconds, "cache": str(CACHE_FOLDER) if CACHE_FOLDER else None}
-    write_json(json, result(["warmup"], body, seed=None, data={}))
+    write_json(json, output_result(["warmup"], body, seed=None, data={}))
 
 
 def _daemon(model: Model) -> None:
     """Adapt the model to a site, follow links, and put two alerts in order."""
-    from netclust.scoring.reference import covering
+    from netclust.scoring.reference import covering_reference
     from netclust.stream.alerts.alert_events import Alert
     from netclust.stream.alerts.alert_triage import in_triage_order
-    from netclust.stream.console.forest import load_kernels
+    from netclust.stream.console.forest import load_forest_kernels
 
-    covering(model.reference, 2, np.random.default_rng(0))
-    load_kernels()
+    covering_reference(model.reference, 2, np.random.default_rng(0))
+    load_forest_kernels()
     in_triage_order([Alert(id=i, kind="novel", label="", entity="", entity_kind="source") for i in ("a", "b")])
 
 
@@ -67,7 +67,7 @@ def _captures(folder: Path) -> None:
     from netclust.stream.packets.capture_files import CaptureFile, merge_captures
     from netclust.stream.packets.capture_reader import CaptureReader
     from netclust.stream.packets.capture_writer import write_capture
-    from netclust.stream.packets.live import load_kernels
+    from netclust.stream.packets.live import load_live_kernels
 
     packets = folder / "packets.pcap"
     simulate_capture(packets, hours=0.05, scale=0.2, hosts=8, attacks="all")
@@ -77,4 +77,4 @@ def _captures(folder: Path) -> None:
             pass
     for _ in merge_captures([CaptureFile(packets), CaptureFile(packets)]):
         pass
-    load_kernels()
+    load_live_kernels()

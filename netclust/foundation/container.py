@@ -1,7 +1,7 @@
 """One safetensors file for arrays and a JSON header: models and snapshots. Nothing in it can run code.
 
->>> data = pack("netclust.example", {"w": np.arange(3.0)}, {"note": "hello"})
->>> arrays, header = unpack(data, "netclust.example", "example")
+>>> data = pack_container("netclust.example", {"w": np.arange(3.0)}, {"note": "hello"})
+>>> arrays, header = unpack_container(data, "netclust.example", "example")
 >>> arrays["w"].tolist(), header
 ([0.0, 1.0, 2.0], {'note': 'hello'})
 """
@@ -36,8 +36,8 @@ class _Envelope(msgspec.Struct):
     header: dict[str, Any]
 
 
-def pack(kind: str, arrays: Arrays, header: Any) -> bytes:
-    """The bytes of a container; `header` is anything that msgspec turns into a JSON object."""
+def pack_container(kind: str, arrays: Arrays, header: Any) -> bytes:
+    """Return the bytes of a container; `header` is anything that msgspec turns into a JSON object."""
     from safetensors.numpy import save
 
     envelope = {"kind": kind, "version": FORMAT_VERSION, "header": header}
@@ -47,10 +47,10 @@ def pack(kind: str, arrays: Arrays, header: Any) -> bytes:
 
 
 def parts(kind: str, arrays: Arrays, header: Any) -> Iterator[bytes | memoryview]:
-    """The same content as `pack` (in another order) bit by bit: nothing is copied, and nobody waits for it.
+    """The same content as `pack_container` (in another order) bit by bit: nothing is copied, and nobody waits for it.
 
     >>> data = b"".join(parts("netclust.example", {"w": np.arange(6.0).reshape(2, 3)}, {}))
-    >>> unpack(data, "netclust.example", "example")[0]["w"].tolist()
+    >>> unpack_container(data, "netclust.example", "example")[0]["w"].tolist()
     [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
     """
     names = {np.dtype(kind): code for code, kind in _DTYPES.items()}
@@ -73,8 +73,8 @@ def parts(kind: str, arrays: Arrays, header: Any) -> Iterator[bytes | memoryview
                 yield np.ascontiguousarray(row).view(np.uint8).data
 
 
-def kind_of(path: str | Path) -> str | None:
-    """What a file says that it holds; None: it is no file of ours. Nothing else of it is looked at."""
+def container_kind(path: str | Path) -> str | None:
+    """Return the kind that a file says it holds, None if it is no file of ours. Nothing else of it is read."""
     try:
         with open(path, "rb") as file:
             size = int.from_bytes(file.read(8), "little")
@@ -85,8 +85,8 @@ def kind_of(path: str | Path) -> str | None:
         return None
 
 
-def unpack(data: bytes, kind: str, where: str) -> tuple[Arrays, dict[str, Any]]:
-    """Arrays (writable, contiguous) and header, or a `ModelError` that says what is wrong."""
+def unpack_container(data: bytes, kind: str, where: str) -> tuple[Arrays, dict[str, Any]]:
+    """Return arrays (writable, contiguous) and header, or raise a `ModelError` that says what is wrong."""
     import safetensors
 
     size = int.from_bytes(data[:8], "little")
@@ -155,8 +155,8 @@ def require_array(arrays: Arrays, name: str, dtype: Any, shape: tuple[int | None
     return array
 
 
-def read_bytes(path: str | Path, limit: int = MAX_BYTES) -> bytes:
-    """The bytes of a file that is not larger than `limit`."""
+def read_container_bytes(path: str | Path, limit: int = MAX_BYTES) -> bytes:
+    """Read the bytes of a file that is not larger than `limit`."""
     try:
         with open(path, "rb") as file:
             if os.fstat(file.fileno()).st_size > limit:
@@ -169,16 +169,16 @@ def read_bytes(path: str | Path, limit: int = MAX_BYTES) -> bytes:
     return data
 
 
-def write_bytes(path: str | Path, data: bytes) -> None:
+def write_container_bytes(path: str | Path, data: bytes) -> None:
     """Write a file in one step: readers see the old one or the new one, never half.
 
     Links are followed; a device or a pipe is written to, not replaced.
     """
-    write_parts(path, [data])
+    write_container_parts(path, [data])
 
 
-def write_parts(path: str | Path, content: Iterable[bytes | memoryview]) -> None:
-    """The same, of content that comes in parts."""
+def write_container_parts(path: str | Path, content: Iterable[bytes | memoryview]) -> None:
+    """Write a file in one step, like `write_container_bytes`, from content that comes in parts."""
     try:
         target = Path(os.path.realpath(path))
         if target.exists() and not (target.is_file() or target.is_dir()):

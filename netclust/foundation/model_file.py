@@ -88,21 +88,21 @@ class ModelFile(ABC):
 
     def to_bytes(self) -> bytes:
         """Return the file's content."""
-        return container.pack(self.kind, *self._content())
+        return container.pack_container(self.kind, *self._content())
 
     def save(self, path: str | Path) -> None:
         """Write the model file in one step."""
-        container.write_bytes(path, self.to_bytes())
+        container.write_container_bytes(path, self.to_bytes())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a model file; anything that does not fit is refused."""
-        return cls.from_bytes(container.read_bytes(path), str(path))
+        return cls.from_bytes(container.read_container_bytes(path), str(path))
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str = "model") -> Self:
         """Make a model of a file's content. Lengths are never trusted, and nothing is run."""
-        return cls._from_content(*container.unpack(data, cls.kind, where), where)
+        return cls._from_content(*container.unpack_container(data, cls.kind, where), where)
 
 
 @contextmanager

@@ -222,7 +222,7 @@ def check_rule(rule: Any) -> None:
 
 
 def _settings_of(rule: Any, problem: Any, examples: int) -> dict[str, Any]:
-    """What a checkpoint must agree in; where training ends does not change the way to it."""
+    """Return the settings that a checkpoint must agree in; where training ends does not change the way to it."""
     settings = asdict(rule)
     for part in (settings, settings.get("convex", {})):
         for name in ("max_iterations", "max_rounds"):
@@ -394,7 +394,7 @@ def unpack_reports(arrays: Arrays, where: str) -> list[IterationReport]:
     return made
 
 
-def train(
+def train_cutting_plane(
     rule: CuttingPlaneRule,
     problem: Problem[X, Y, H],
     examples: Sequence[tuple[X, Y]],

@@ -44,7 +44,7 @@ from netclust.learners.cutting_plane import (
 )
 from netclust.learners.working_set import Planes
 from netclust.problems.base import Problem, Vector, signed_weights
-from netclust.problems.sparse_features import dot, in_full
+from netclust.problems.sparse_features import in_full, sparse_dot
 
 __all__ = ["FrankWolfe"]
 
@@ -171,5 +171,5 @@ class DualBlocks:
         """The duality gap at w, and sum_i cap xi_i there: every example's worst output with w left alone."""
         needed = 0.0
         for g, loss in constraints.all_worst(self.w):
-            needed += self.cap * max(0.0, loss - dot(self.w, g))
+            needed += self.cap * max(0.0, loss - sparse_dot(self.w, g))
         return needed + float(self.w @ self.w) - float(self.losses.sum()), needed

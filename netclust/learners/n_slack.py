@@ -38,7 +38,7 @@ from netclust.learners.cutting_plane import (
     State,
     SvmFit,
     check_rule,
-    train,
+    train_cutting_plane,
 )
 from netclust.problems.base import Problem, Vector
 from netclust.problems.sparse_features import in_full
@@ -80,7 +80,7 @@ class NSlack:
         jobs: int = 1,
     ) -> SvmFit:
         """Train on examples (x, y), as `OneSlack.fit`; threads are of use only where `batch` is None."""
-        return train(self, problem, examples, warm, on_iteration, checkpoint, checkpoint_every, jobs)
+        return train_cutting_plane(self, problem, examples, warm, on_iteration, checkpoint, checkpoint_every, jobs)
 
     def caps(self, examples: int) -> Vector:
         """C/n or C, for every example's slack."""

@@ -36,10 +36,10 @@ from netclust.learners.cutting_plane import (
     State,
     SvmFit,
     check_rule,
-    train,
+    train_cutting_plane,
 )
 from netclust.problems.base import Problem, Vector
-from netclust.problems.sparse_features import add_to
+from netclust.problems.sparse_features import add_sparse
 
 __all__ = ["OneSlack"]
 
@@ -78,7 +78,7 @@ class OneSlack:
         `warm` is an earlier fit on the same examples, with any C. If the file `checkpoint` exists, training goes on
         from it and ends as if it had not been interrupted. The oracle is called by `jobs` threads.
         """
-        return train(self, problem, examples, warm, on_iteration, checkpoint, checkpoint_every, jobs)
+        return train_cutting_plane(self, problem, examples, warm, on_iteration, checkpoint, checkpoint_every, jobs)
 
     def caps(self, examples: int) -> Vector:
         """C, for the one slack."""
@@ -93,7 +93,7 @@ class OneSlack:
         planes, n = state.planes, len(constraints.examples)
         w, g, loss = planes.w, np.zeros(len(planes.w)), 0.0
         for vector, part in constraints.all_worst(w):
-            add_to(g, vector)
+            add_sparse(g, vector)
             loss += part
         g, loss = g / n, loss / n
         violation, xi = loss - float(w @ g), float(planes.slacks(w)[0])

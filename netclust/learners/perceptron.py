@@ -37,8 +37,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from netclust.problems.base import Problem, Vector, difference
-from netclust.problems.sparse_features import Change, add_to, dot, squared_length, times
+from netclust.problems.base import Problem, Vector, problem_difference
+from netclust.problems.sparse_features import Change, add_sparse, sparse_dot, squared_length, times
 
 X = TypeVar("X")
 Y = TypeVar("Y")
@@ -90,7 +90,7 @@ class Lsp:
             h_hat, loss = problem.max_violating(x, y, w, C)
             if loss <= 0:
                 return None, loss
-            return difference(problem, x, problem.gold(x, y, w), h_hat), loss
+            return problem_difference(problem, x, problem.gold(x, y, w), h_hat), loss
 
         return _run(step, examples, _start(problem.dimension, w0), epochs, on_epoch, seed)
 
@@ -119,11 +119,11 @@ class Lspa:
 
         def step(x: X, y: Y, w: Vector) -> tuple[Change | None, float]:
             h_hat, loss = problem.max_violating(x, y, w, C)
-            g = difference(problem, x, problem.gold(x, y, w), h_hat)
+            g = problem_difference(problem, x, problem.gold(x, y, w), h_hat)
             length = squared_length(g)
             if length == 0:
                 return None, loss
-            tau = (C * loss - dot(w, g)) / length
+            tau = (C * loss - sparse_dot(w, g)) / length
             if self.cap is not None:
                 tau = min(tau, self.cap)
             return (times(g, tau) if tau > TAU_MIN else None), loss
@@ -159,8 +159,8 @@ def _run(
             losses[-1] += loss
             if change is not None:
                 # an increment made at step t+1 is missing from the t vectors before it
-                add_to(u, change, t)
-                add_to(w, change)
+                add_sparse(u, change, t)
+                add_sparse(w, change)
                 updates += 1
             t += 1
         # w is changed in place, so a model is a copy: as many of them as somebody looks at

@@ -11,7 +11,7 @@ Weights that must not be below 0 (`nonnegative`) are planes of loss 0 and withou
 best multipliers have a closed form, so that w is `sum_t alpha_t g_t` with 0 for those that would be below it.
 
 >>> g = np.array([[1.0, 2.0]]) / 25  # one constraint of loss 100 over five items
->>> solution = solve(g @ g.T, np.array([100.0]), np.zeros(1, np.int64), np.array([1000.0]))
+>>> solution = solve_qp(g @ g.T, np.array([100.0]), np.zeros(1, np.int64), np.array([1000.0]))
 >>> w = solution.alpha @ g
 >>> w.round(6).tolist(), round(float(100 - g[0] @ w), 6)
 ([40.0, 80.0], 92.0)
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from netclust.foundation.optional import require_optional
 
-__all__ = ["QpSolution", "solve"]
+__all__ = ["QpSolution", "solve_qp"]
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -51,7 +51,7 @@ class QpSolution:
     gap: float
 
 
-def solve(
+def solve_qp(
     gram: Matrix,
     losses: Vector,
     group: Groups,

@@ -24,7 +24,7 @@ import numpy as np
 
 from netclust.learners.perceptron import Fitted, Lsp, OnEpoch
 from netclust.losses.learned_loss import LearnedLoss
-from netclust.problems.base import Problem, Vector, difference
+from netclust.problems.base import Problem, Vector, problem_difference
 from netclust.problems.loss_learning import OnlineRegressor, RegressionSet, Regressor, fit_loss
 from netclust.problems.sparse_features import Change
 
@@ -89,7 +89,7 @@ class LossProblem(Generic[X, Y, H]):
 
     def difference(self, x: X, a: H, b: H) -> Change:
         """Return Phi(x, a) - Phi(x, b)."""
-        return difference(self.problem, x, a, b)
+        return problem_difference(self.problem, x, a, b)
 
     def predict(self, x: X, w: Vector) -> H:
         """Return the structure of the highest score."""

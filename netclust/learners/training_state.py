@@ -26,7 +26,14 @@ from typing import Any
 import numpy as np
 
 from netclust.errors import InputError, ModelError
-from netclust.foundation.container import Arrays, pack, read_bytes, require_array, unpack, write_bytes
+from netclust.foundation.container import (
+    Arrays,
+    pack_container,
+    read_container_bytes,
+    require_array,
+    unpack_container,
+    write_container_bytes,
+)
 
 __all__ = ["Checkpoint"]
 
@@ -43,13 +50,13 @@ class Checkpoint:
 
     def save(self, arrays: Arrays, header: dict[str, Any]) -> None:
         """Replace the file by this state."""
-        write_bytes(self.path, pack(KIND, arrays, {"settings": self.settings, "state": header}))
+        write_container_bytes(self.path, pack_container(KIND, arrays, {"settings": self.settings, "state": header}))
 
     def load(self) -> tuple[Arrays, dict[str, Any]] | None:
         """The state to go on from; none if there is no file."""
         if not self.path.exists():
             return None
-        arrays, header = unpack(read_bytes(self.path), KIND, str(self.path))
+        arrays, header = unpack_container(read_container_bytes(self.path), KIND, str(self.path))
         theirs, state = header.get("settings"), header.get("state")
         if not isinstance(theirs, dict) or not isinstance(state, dict):
             raise ModelError(f"{self.path}: corrupt (no settings)")

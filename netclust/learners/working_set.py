@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.foundation.container import Arrays, require_array
-from netclust.learners.qp import NONE, Indices, solve
+from netclust.learners.qp import NONE, Indices, solve_qp
 from netclust.problems.base import Vector
 
 __all__ = ["Planes", "WorkingSet"]
@@ -94,7 +94,7 @@ class WorkingSet:
 
     def solve(self) -> None:
         """The minimiser over all planes: `w`, `alpha` and the value `dual`, below which no solution can be."""
-        solution = solve(self.gram, self.losses, self.group, self.caps, self.vectors, self.nonnegative)
+        solution = solve_qp(self.gram, self.losses, self.group, self.caps, self.vectors, self.nonnegative)
         self.alpha, self.dual = solution.alpha, solution.value
         self.w = self.alpha @ self.vectors
         self.w[self.nonnegative] = np.maximum(self.w[self.nonnegative], 0.0)

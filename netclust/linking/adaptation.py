@@ -30,7 +30,7 @@ from netclust.linking.verdicts import Verdicts, reference_index
 from netclust.records.batch import Batch
 from netclust.scoring.calibration import Calibration, calibrate
 from netclust.scoring.model import Model
-from netclust.scoring.reference import covering
+from netclust.scoring.reference import covering_reference
 from netclust.scoring.similarity import bits_from_one
 
 __all__ = ["Adaptation", "adapt", "adaptation_of", "clearly_attacks", "without_lookalikes"]
@@ -183,7 +183,7 @@ def _apart(model: Model, batch: Batch, k: int, rng: np.random.Generator) -> NDAr
     units = np.abs(scorer.slope) / (price or 1.0)
     binary = [a.kind == "binary" for a in model.encoding.schema.coded]
     scaled = replace(bits_from_one(batch, binary), num=batch.num * units.astype(np.float32))
-    return covering(scaled, k, rng)
+    return covering_reference(scaled, k, rng)
 
 
 def _with_normal(model: Model, more: Batch) -> Model:

@@ -35,7 +35,7 @@ from netclust.linking.feedback import LabelEvent, LabelledMembers, Scope, apply_
 from netclust.linking.linker_config import Feedback, Keep, LinkerConfig
 from netclust.linking.linker_memory import LinkerMemory
 from netclust.linking.search import ReferentSearch, Search
-from netclust.linking.snapshot import Frozen, carry_over, count_on, freeze, goes_on, open_snapshot
+from netclust.linking.snapshot import Frozen, carry_over_snapshot, count_on, freeze_snapshot, goes_on, open_snapshot
 from netclust.linking.state import MAX_NUMBER, NANOSECONDS, PartitionState
 from netclust.linking.verdicts import NO_REFERENT, Verdicts, reference_index
 from netclust.records.batch import Batch
@@ -383,7 +383,7 @@ class Linker:
 
         With `since`, an arrival number at which an earlier one was made under the same model: what has changed since.
         """
-        return freeze(self.memory, self.model, self.config, since)
+        return freeze_snapshot(self.memory, self.model, self.config, since)
 
     def snapshot(self) -> bytes:
         """Everything that the next verdict depends on, besides the model."""
@@ -415,7 +415,7 @@ class Linker:
         chosen = config or self.config
         linker = Linker(model, chosen, search=self.referent_search.search, threads=self.threads)
         if chosen == self.config and goes_on(self.model, model):
-            carry_over(self.memory, linker.memory, model, len(self.model.reference))
+            carry_over_snapshot(self.memory, linker.memory, model, len(self.model.reference))
             linker.referent_search.take_over(self.referent_search)
         else:
             count_on(self.memory, linker.memory, len(self.model.encoding.labels))

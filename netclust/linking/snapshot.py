@@ -60,7 +60,7 @@ class Frozen:
 
     def pack(self) -> bytes:
         """As a file's content."""
-        return container.pack(KIND, self.arrays, self.header)
+        return container.pack_container(KIND, self.arrays, self.header)
 
     def parts(self) -> Iterator[bytes | memoryview]:
         """As a file's content, bit by bit: what others do meanwhile does not wait."""
@@ -88,7 +88,7 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
             raise ModelError(f"{where}: has a label event that cannot be")
 
 
-def freeze(memory: LinkerMemory, model: Model, config: LinkerConfig, since: int | None = None) -> Frozen:
+def freeze_snapshot(memory: LinkerMemory, model: Model, config: LinkerConfig, since: int | None = None) -> Frozen:
     """Copy the state; see Linker.freeze."""
     references = memory.references
     arrays: Arrays = {
@@ -164,7 +164,7 @@ def open_snapshot(model: Model, snapshot: bytes, where: str, base: bytes | None)
 
 
 def _unpack(snapshot: bytes, where: str) -> tuple[Arrays, _Header]:
-    arrays, raw = container.unpack(snapshot, KIND, where)
+    arrays, raw = container.unpack_container(snapshot, KIND, where)
     try:
         return arrays, msgspec.convert(raw, _Header, str_keys=True)
     except (msgspec.ValidationError, InputError) as error:
@@ -191,7 +191,7 @@ def count_on(old: LinkerMemory, new: LinkerMemory, classes: int) -> None:
         part.cursor[kernels.NEXT_CLUSTER] = opened
 
 
-def carry_over(old: LinkerMemory, new: LinkerMemory, model: Model, references: int) -> None:
+def carry_over_snapshot(old: LinkerMemory, new: LinkerMemory, model: Model, references: int) -> None:
     """Move everything that is remembered to the memory of a new model, whose first references are the old ones."""
     new.tick, new.labels = old.tick, old.labels
     new.events, new.next_event = old.events, old.next_event

@@ -14,7 +14,7 @@ from netclust.foundation import container
 from netclust.foundation.container import Arrays
 from netclust.kernels.linking import link as kernels
 from netclust.kernels.linking.representatives import Kept
-from netclust.kernels.linking.score import LANES, columns, unary_parts
+from netclust.kernels.linking.score import LANES, score_columns, unary_parts
 from netclust.scoring.model import Model
 
 NANOSECONDS = 1_000_000_000
@@ -85,7 +85,7 @@ class PartitionState:
 
 
 def _new_window(capacity: int, features: int, coded: int) -> kernels.Window:
-    """An empty referent window."""
+    """Return an empty referent window."""
     return kernels.Window(
         num=np.zeros((features, capacity + LANES), np.float32),
         code=np.zeros((coded, capacity + LANES), np.uint16),
@@ -106,7 +106,7 @@ def _new_window(capacity: int, features: int, coded: int) -> kernels.Window:
 
 
 def _new_kept(representatives: int, capacity: int, slots: int, features: int, coded: int) -> Kept:
-    """An empty store of representatives beside a window's buffer; of 0, nothing."""
+    """Return an empty store of representatives beside a window's buffer; of 0, nothing."""
     return Kept(
         member=_new_window(representatives, features, coded),
         priority=np.zeros(representatives, np.float32),
@@ -117,7 +117,7 @@ def _new_kept(representatives: int, capacity: int, slots: int, features: int, co
 
 
 def _new_clusters(classes: int, slots: int) -> kernels.Clusters:
-    """Summaries: one slot a reference class, and `slots` for clusters that hang on the root."""
+    """Return summaries: one slot per reference class, and `slots` for clusters that hang on the root."""
     n = classes + slots
     # np.full, also for zeros: memory that is taken at the start does not grow later, when it is first touched.
     ident = np.full(n, -1, np.int64)
@@ -160,9 +160,9 @@ def new_references(model: Model) -> kernels.References:
     """The reference set, column by column."""
     ref = model.reference
     normal = model.encoding.label_table().is_normal[ref.label]
-    code = columns(ref.code)
+    code = score_columns(ref.code)
     return kernels.References(
-        num=columns(ref.num),
+        num=score_columns(ref.num),
         code=code,
         unary=unary_parts(code, model.scorer),
         label=ref.label.copy(),

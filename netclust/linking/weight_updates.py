@@ -9,8 +9,8 @@ the right side's does; by at most e^(+-STEP) an answer and e^(+-REACH) from wher
 >>> model = train_network(simulate(3000, seed=1).table(), seed=0)
 >>> reference = model.reference
 >>> record, right, wrong = ((reference.num[i], reference.code[i]) for i in (0, 1, 200))
->>> steered = steer(model, record, right, wrong, rate=0.1, start=model)
->>> bool(margin(steered, record, right, wrong) >= margin(model, record, right, wrong))
+>>> steered = update_weights(model, record, right, wrong, rate=0.1, start=model)
+>>> bool(update_margin(steered, record, right, wrong) >= update_margin(model, record, right, wrong))
 True
 """
 
@@ -30,15 +30,15 @@ REACH = 1.0
 Record = tuple[NDArray[np.float32], NDArray[np.uint16]]
 
 
-def margin(model: Model, record: Record, right: Record, wrong: Record) -> float:
-    """How much nearer the record is to the referent of its true side."""
+def update_margin(model: Model, record: Record, right: Record, wrong: Record) -> float:
+    """Return how much nearer the record is to the referent of its true side."""
     from netclust.linking.explanation import contributions
 
     return float(contributions(model, record, right).sum() - contributions(model, record, wrong).sum())
 
 
-def steer(model: Model, record: Record, right: Record, wrong: Record, *, rate: float, start: Model) -> Model:
-    """The model after one answer; `start` is where its weights began."""
+def update_weights(model: Model, record: Record, right: Record, wrong: Record, *, rate: float, start: Model) -> Model:
+    """Return the model after one answer; `start` is where its weights began."""
     features = model.layout.features
     if features == 0:
         return model
@@ -46,7 +46,7 @@ def steer(model: Model, record: Record, right: Record, wrong: Record, *, rate: f
     gap_right, gap_wrong = (
         np.minimum(np.abs(record[0].astype(np.float64) - other[0]), far) for other in (right, wrong)
     )
-    m = margin(model, record, right, wrong)
+    m = update_margin(model, record, right, wrong)
     push = 1.0 / (
         1.0 + math.exp(min(max(m, -500.0), 500.0))
     )  # near 1 where the verdict is wrong, near 0 where it is safe

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from netclust.errors import InputError
-from netclust.losses.partition_loss import contingency
+from netclust.losses.partition_loss import partition_contingency
 from netclust.structures.pairs import Vector
 
 __all__ = ["NINE", "LearnedLoss", "Truth", "nine_features"]
@@ -109,7 +109,7 @@ def nine_features(truth: Truth, clusters: NDArray[Any]) -> Vector:
     _, response, response_sizes = np.unique(clusters[placed], return_inverse=True, return_counts=True)
     keys = truth.keys[placed]
     true = keys >= 0
-    table = contingency(keys[true], response[true])
+    table = partition_contingency(keys[true], response[true])
     k = truth.sizes[np.unique(keys[true])][table.row]
     r = response_sizes[np.unique(response[true])][table.column]
     together = int(table.cells.sum()) - len(table.cells)

@@ -27,11 +27,11 @@ __all__ = [
     "CLUSTERING_LOSSES",
     "ClusteringLoss",
     "Contingency",
-    "cells",
-    "contingency",
     "mitre_loss",
     "pairs_within",
     "pairwise_loss",
+    "partition_cells",
+    "partition_contingency",
     "relaxed_pairwise_loss",
     "with_pairwise_loss",
 ]
@@ -44,7 +44,7 @@ def pairwise_loss(y: NDArray[Any], z: NDArray[Any]) -> float:
     total = pair_count(len(y))
     if not total:
         return 0.0
-    both = pairs_within(cells(y, z))
+    both = pairs_within(partition_cells(y, z))
     return 100.0 * (pairs_within(_sizes(y)) + pairs_within(_sizes(z)) - 2 * both) / total
 
 
@@ -54,7 +54,7 @@ def mitre_loss(y: NDArray[Any], z: NDArray[Any]) -> float:
     most = 2 * m - len(_sizes(y)) - len(_sizes(z))
     if not most:
         return 0.0
-    return 100.0 * (1 - 2 * (m - len(cells(y, z))) / most)
+    return 100.0 * (1 - 2 * (m - len(partition_cells(y, z))) / most)
 
 
 CLUSTERING_LOSSES: dict[str, Callable[[NDArray[Any], NDArray[Any]], float]] = {
@@ -99,10 +99,10 @@ class Contingency:
     columns: NDArray[np.int64]
 
 
-def contingency(y: NDArray[Any], z: NDArray[Any]) -> Contingency:
-    """The table of two partitions.
+def partition_contingency(y: NDArray[Any], z: NDArray[Any]) -> Contingency:
+    """Return the table of two partitions.
 
-    >>> table = contingency(np.array([0, 0, 0, 1, 1]), np.array([5, 5, 2, 2, 2]))
+    >>> table = partition_contingency(np.array([0, 0, 0, 1, 1]), np.array([5, 5, 2, 2, 2]))
     >>> table.cells.tolist(), table.row.tolist(), table.column.tolist()
     ([1, 2, 2], [0, 0, 1], [0, 1, 0])
     """
@@ -113,9 +113,9 @@ def contingency(y: NDArray[Any], z: NDArray[Any]) -> Contingency:
     return Contingency(sizes, row, column, rows, columns)
 
 
-def cells(y: NDArray[Any], z: NDArray[Any]) -> NDArray[np.int64]:
-    """The sizes of the non-empty intersections of two partitions' clusters."""
-    return contingency(y, z).cells
+def partition_cells(y: NDArray[Any], z: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the sizes of the non-empty intersections of two partitions' clusters."""
+    return partition_contingency(y, z).cells
 
 
 def pairs_within(sizes: NDArray[np.int64]) -> int:

@@ -37,19 +37,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from netclust.errors import InputError
 from netclust.foundation.optional import require_optional
-from netclust.losses.partition_loss import Contingency, contingency, pairs_within
+from netclust.losses.partition_loss import Contingency, pairs_within, partition_contingency
 from netclust.structures.pairs import pair_count
-from netclust.structures.partition import canonical
+from netclust.structures.partition import canonical_partition
 
 __all__ = [
     "MEASURES",
     "PrecisionRecall",
     "Summary",
     "b3_scores",
+    "clustering_pair_scores",
     "measure_clustering",
     "measure_sets",
     "muc_scores",
-    "pair_scores",
     "scores_of_sums",
 ]
 
@@ -98,8 +98,8 @@ def measure_clustering(y: ArrayLike, z: ArrayLike) -> dict[str, float]:
     true, found = _labels(y), _labels(z)
     if len(true) != len(found):
         raise InputError(f"{len(true)} true labels and {len(found)} found ones: there must be one of each an item")
-    table = contingency(true, found)
-    pairs, muc, b3 = pair_scores(table), muc_scores(table), b3_scores(table)
+    table = partition_contingency(true, found)
+    pairs, muc, b3 = clustering_pair_scores(table), muc_scores(table), b3_scores(table)
     within = pairs_within(table.rows) + pairs_within(table.columns) - 2 * pairs_within(table.cells)
     rand = 1 - within / max(pair_count(len(true)), 1)
     sklearn = require_optional("sklearn.metrics", "measuring a clustering")
@@ -128,8 +128,8 @@ def measure_sets(pairs: Iterable[tuple[ArrayLike, ArrayLike]]) -> dict[str, Summ
     }
 
 
-def pair_scores(table: Contingency) -> PrecisionRecall:
-    """Of the pairs put together, how many belong together, and of those that belong, how many were put."""
+def clustering_pair_scores(table: Contingency) -> PrecisionRecall:
+    """Return pair precision and recall: the pairs put together that belong together, and the reverse."""
     both = pairs_within(table.cells)
     return scores_of_sums(both, pairs_within(table.columns), both, pairs_within(table.rows))
 
@@ -137,7 +137,8 @@ def pair_scores(table: Contingency) -> PrecisionRecall:
 def muc_scores(table: Contingency) -> PrecisionRecall:
     """MUC or MITRE: the links that a cluster needs (one less than its items), and how many of them are right.
 
-    >>> muc_scores(contingency(np.array([0, 0, 0, 0]), np.array([0, 0, 1, 1])))  # the key A-B-C-D, found A-B and C-D
+    >>> table = partition_contingency(np.array([0, 0, 0, 0]), np.array([0, 0, 1, 1]))  # A-B-C-D, found A-B and C-D
+    >>> muc_scores(table)
     PrecisionRecall(precision=1.0, recall=0.6666666666666666, f1=0.8)
     """
     items = int(table.rows.sum())
@@ -148,7 +149,7 @@ def muc_scores(table: Contingency) -> PrecisionRecall:
 def b3_scores(table: Contingency) -> PrecisionRecall:
     """B-cubed: of an item's cluster the share that belongs with it, and of those that belong the share found; meaned.
 
-    >>> [round(part, 3) for part in b3_scores(contingency(np.array([0, 0, 1]), np.array([0, 0, 0])))]
+    >>> [round(part, 3) for part in b3_scores(partition_contingency(np.array([0, 0, 1]), np.array([0, 0, 0])))]
     [0.556, 1.0, 0.714]
     """
     items = float(table.rows.sum())
@@ -177,4 +178,4 @@ def _labels(labels: ArrayLike) -> NDArray[np.int64]:
         raise InputError(f"labels have shape {list(given.shape)}: a set has one label an item and at least one item")
     if given.dtype.kind in "fc" and not np.isfinite(given).all():
         raise InputError("a label is not a number: every item needs a cluster")
-    return canonical(given)
+    return canonical_partition(given)

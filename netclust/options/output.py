@@ -16,7 +16,7 @@ import msgspec
 
 from netclust._version import __version__
 from netclust.errors import InputError
-from netclust.foundation.container import write_bytes
+from netclust.foundation.container import write_container_bytes
 from netclust.foundation.text import sanitize
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def echo(text: str = "") -> None:
     sys.stdout.write(text + "\n")
 
 
-def note(text: str) -> None:
-    """A line about the output, which does not belong to it."""
+def output_note(text: str) -> None:
+    """Print a line about the output, which does not belong to it."""
     sys.stderr.write(text + "\n")
 
 
@@ -56,8 +56,8 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """A table; numbers (and percentages) to the right."""
+def output_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table; numbers (and percentages) to the right."""
     title = sanitize(title)
     cells = [[f"{c:,}" if isinstance(c, int) else sanitize(str(c)) for c in row] for row in rows]
     right = [all(_is_number(row[i]) for row in cells) and bool(cells) for i in range(len(columns))]
@@ -103,8 +103,10 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def result(command: Sequence[str], body: dict[str, Any], *, seed: int | None, data: dict[str, str]) -> dict[str, Any]:
-    """A JSON result: the body with what every result carries. `data` maps file names to SHA-256 checksums."""
+def output_result(
+    command: Sequence[str], body: dict[str, Any], *, seed: int | None, data: dict[str, str]
+) -> dict[str, Any]:
+    """Return a JSON result: the body with the fields of every result. `data` maps file names to SHA-256 checksums."""
     return {
         **body,
         "version": __version__,
@@ -126,7 +128,7 @@ def write_model_info(
         "provenance": origin,
         "bytes": model_file.stat().st_size,
     }
-    write_json(json, result(["info"], body, seed=origin.seed, data={origin.data: origin.sha256}))
+    write_json(json, output_result(["info"], body, seed=origin.seed, data={origin.data: origin.sha256}))
 
 
 def origin_facts(origin: Provenance, noun: str) -> list[list[Any]]:
@@ -149,7 +151,7 @@ def report_skipped(reader: TableReader) -> None:
         counts = ", ".join(f"{n} {reason}" for reason, n in sorted(reader.skipped.items()))
         what = "lines" if reader.first_skipped else "packets"
         first = f", the first: {reader.first_skipped}" if reader.first_skipped else ""
-        note(f"skipped {sum(reader.skipped.values())} {what} ({counts}){first}")
+        output_note(f"skipped {sum(reader.skipped.values())} {what} ({counts}){first}")
 
 
 def checksum_of(path: str) -> str:
@@ -193,7 +195,7 @@ def write_json(path: Path | None, body: dict[str, Any]) -> None:
     """Write a result where it was asked for."""
     if path is None:
         return
-    write(path, msgspec.json.format(msgspec.json.encode(body), indent=2) + b"\n")
+    write_output(path, msgspec.json.format(msgspec.json.encode(body), indent=2) + b"\n")
 
 
 @contextmanager
@@ -205,21 +207,21 @@ def about(path: str) -> Iterator[None]:
         raise InputError(str(error) if str(error).startswith(f"{path}: ") else f"{path}: {error}") from None
 
 
-def cost(text: str) -> float:
-    """The number of an option --C."""
+def cost_option(text: str) -> float:
+    """Return the number of an option --C."""
     try:
         return float(text)
     except ValueError:
         raise InputError(f"--C {text!r}: give a number, or cv to choose one by cross-validation") from None
 
 
-def write(path: Path, content: bytes) -> None:
+def write_output(path: Path, content: bytes) -> None:
     """Write to a file, or to standard output."""
     if str(path) == "-":
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
     else:
-        write_bytes(path, content)
+        write_container_bytes(path, content)
 
 
 def login_name() -> str:
@@ -266,7 +268,7 @@ class Reporter:
         now = time.perf_counter()
         if now - self.last >= REPORT_SECONDS:
             self.last = now
-            note(
+            output_note(
                 f"iteration {report.iteration}: {report.planes} constraints, violation {report.violation:.3f}, "
                 f"duality gap {report.gap:.4g} of {report.primal:.4g}"
             )

@@ -92,8 +92,8 @@ def signed_weights(problem: Any) -> NDArray[np.int64]:
     return problem.nonnegative if isinstance(problem, SignedProblem) else np.zeros(0, np.int64)
 
 
-def difference(problem: Problem[X, Y, H], x: X, a: H, b: H) -> Change:
-    """Phi(x, a) - Phi(x, b), in the cheapest way that the problem knows."""
+def problem_difference(problem: Problem[X, Y, H], x: X, a: H, b: H) -> Change:
+    """Return Phi(x, a) - Phi(x, b), in the cheapest way that the problem knows."""
     if isinstance(problem, SparseProblem):
         return problem.difference(x, a, b)
     return problem.joint_features(x, a) - problem.joint_features(x, b)

@@ -10,7 +10,7 @@ independently.
 >>> y = np.array([0, 0, 1, 1, 2])
 >>> for problem in (ForestProblem(x.dimension), LinkProblem(x.dimension)):
 ...     w = Lsp().fit(problem, [(x, y)], epochs=20).last
-...     print(clusters(problem.predict(x, w)).tolist())
+...     print(forest_clusters(problem.predict(x, w)).tolist())
 [0, 0, 1, 1, 2]
 [0, 0, 1, 1, 2]
 
@@ -33,14 +33,14 @@ from netclust.errors import InputError
 from netclust.losses.edge_loss import ArcLoss, delta_f
 from netclust.losses.forest_loss import ForestLoss, delta_yj_pairs
 from netclust.problems.sparse_features import Change, row_difference, scores_within
-from netclust.structures.forest import PairForest, best_forest, check_labels, gold_forest
+from netclust.structures.forest import PairForest, best_forest, check_forest_labels, gold_forest
 from netclust.structures.hashed_pairs import HashedPairs
 from netclust.structures.links import LinkTree, arc_scores, best_links, gold_links, stored_arcs
 from netclust.structures.pairs import PairFeatures, PairIndex, Vector
 from netclust.structures.partition import Labels, PairScores
 from netclust.structures.tree import Mask, best_tree
 
-__all__ = ["ForestProblem", "LinkProblem", "clusters"]
+__all__ = ["ForestProblem", "LinkProblem", "forest_clusters"]
 
 
 class CandidateLoss(Protocol):
@@ -50,8 +50,8 @@ class CandidateLoss(Protocol):
         """Return the loss of every arc against y."""
 
 
-def clusters(h: PairForest | LinkTree) -> Labels:
-    """The clustering that a structure stands for, numbered from 0 by first appearance."""
+def forest_clusters(h: PairForest | LinkTree) -> Labels:
+    """Return the clustering that a structure stands for, numbered from 0 by first appearance."""
     return h.clusters()
 
 
@@ -86,7 +86,7 @@ class ForestProblem:
     def gold(self, x: PairFeatures, y: NDArray[Any], w: Vector) -> PairForest:
         """Return a maximum spanning tree of every true cluster."""
         if isinstance(x, HashedPairs):
-            check_labels(y, x.items)
+            check_forest_labels(y, x.items)
             _check_dimension(self.dimension, x, w)
             return gold_forest(PairScores(x.items, scores_within(x, y, w), x.index), y)
         return gold_forest(_scores(self.dimension, x, w), y)
@@ -96,7 +96,7 @@ class ForestProblem:
         return self._loss(y, h.items, h.index).total(h)
 
     def _loss(self, y: NDArray[Any], items: int, index: PairIndex | None) -> ForestLoss:
-        check_labels(y, items)
+        check_forest_labels(y, items)
         return delta_yj_pairs(y, index, self.r)
 
 
@@ -130,7 +130,7 @@ class LinkProblem:
         return self._loss(y, len(h.parents), h.index).total(h.parents)
 
     def _loss(self, y: NDArray[Any], items: int, index: PairIndex | None) -> ArcLoss:
-        check_labels(y, items)
+        check_forest_labels(y, items)
         candidates = None if index is None else stored_arcs(items, index)
         return self.edge_loss(y, candidates=candidates)
 

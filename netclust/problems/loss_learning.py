@@ -5,7 +5,7 @@
 >>> loss = fit_loss(psi, target, "least-squares")
 >>> loss.v.round(6).tolist(), abs(round(loss.bias, 6))
 ([0.5, 0.5], 0.0)
->>> mse, scc = measure(loss, psi, target)
+>>> mse, scc = measure_loss(loss, psi, target)
 >>> round(mse, 6), round(scc, 6)
 (0.0, 1.0)
 >>> seen = RegressionSet()
@@ -31,7 +31,7 @@ from netclust.errors import InputError
 from netclust.losses.learned_loss import LearnedLoss
 from netclust.structures.pairs import Vector
 
-__all__ = ["OnlineRegressor", "RegressionSet", "Regressor", "fit_loss", "measure"]
+__all__ = ["OnlineRegressor", "RegressionSet", "Regressor", "fit_loss", "measure_loss"]
 
 Rows = NDArray[np.float64]
 
@@ -109,8 +109,8 @@ def fit_loss(psi: Rows, target: Vector, method: Regressor = "svr", C: float = 1.
     return LearnedLoss(v, middle + float(np.ravel(svr.intercept_)[0]) - float(v @ centre))
 
 
-def measure(loss: LearnedLoss, psi: Rows, target: Vector) -> tuple[float, float]:
-    """The mean squared error of the estimate, and its squared (Pearson) correlation with the measure.
+def measure_loss(loss: LearnedLoss, psi: Rows, target: Vector) -> tuple[float, float]:
+    """Return the mean squared error of the estimate, and its squared (Pearson) correlation with the measure.
 
     The correlation is 0 where estimate or measure is constant.
     """

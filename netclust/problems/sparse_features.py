@@ -5,8 +5,8 @@
 >>> change.slots.tolist(), change.values.tolist()  # slots 0 and 5 cancel
 ([1], [1.0])
 >>> w = np.zeros(8)
->>> add_to(w, change, 2.0)
->>> w.tolist(), dot(w, change)
+>>> add_sparse(w, change, 2.0)
+>>> w.tolist(), sparse_dot(w, change)
 ([0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 2.0)
 """
 
@@ -24,11 +24,11 @@ from netclust.structures.pairs import Indices, Vector, same_cluster
 __all__ = [
     "Change",
     "SparseVector",
-    "add_to",
-    "dot",
+    "add_sparse",
     "in_full",
     "row_difference",
     "scores_within",
+    "sparse_dot",
     "squared_length",
     "times",
 ]
@@ -46,8 +46,8 @@ Change = Vector | SparseVector
 """What is added to w."""
 
 
-def dot(w: Vector, change: Change) -> float:
-    """`w . change`."""
+def sparse_dot(w: Vector, change: Change) -> float:
+    """Return `w . change`."""
     return float(w[change.slots] @ change.values) if isinstance(change, SparseVector) else float(w @ change)
 
 
@@ -73,8 +73,8 @@ def times(change: Change, factor: float) -> Change:
     return factor * change
 
 
-def add_to(total: Vector, change: Change, factor: float = 1.0) -> None:
-    """`total += factor * change`, in place."""
+def add_sparse(total: Vector, change: Change, factor: float = 1.0) -> None:
+    """Compute `total += factor * change`, in place."""
     if isinstance(change, SparseVector):
         total[change.slots] += factor * change.values  # slots are there once, so that none is lost
     else:

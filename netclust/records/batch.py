@@ -70,8 +70,8 @@ class Batch:
         return f"{self.source[i]}:{self.seq[i]}"
 
 
-def concat(batches: list[Batch]) -> Batch:
-    """One batch of several, in order."""
+def concat_batches(batches: list[Batch]) -> Batch:
+    """Return one batch of several, in order."""
     if len(batches) == 1:
         return batches[0]
     parts = {

@@ -8,7 +8,7 @@ from typing import Literal
 from netclust.errors import InputError
 from netclust.records.opening import peek_bytes
 
-__all__ = ["CaptureFormat", "is_capture", "recognise"]
+__all__ = ["CaptureFormat", "is_capture", "recognise_capture"]
 
 CaptureFormat = Literal["", "pcap", "pcapng"]
 
@@ -20,10 +20,10 @@ _PCAPNG_SECTION = b"\x0a\x0d\x0d\x0a"
 _PCAPNG_ORDERS = tuple((0x1A2B3C4D).to_bytes(4, order) for order in ("little", "big"))
 
 
-def recognise(first: bytes) -> CaptureFormat:
+def recognise_capture(first: bytes) -> CaptureFormat:
     """Return the format of a file by its first 12 bytes, or "" if it is no capture.
 
-    >>> recognise(bytes.fromhex("d4c3b2a1") + bytes(20)), recognise(b"time,src,dst")
+    >>> recognise_capture(bytes.fromhex("d4c3b2a1") + bytes(20)), recognise_capture(b"time,src,dst")
     ('pcap', '')
     """
     if first[:4] in _PCAP_MAGIC:
@@ -41,6 +41,6 @@ def is_capture(path: str | Path) -> bool:
     False
     """
     try:
-        return recognise(peek_bytes(path, _FIRST_BYTES)) != ""
+        return recognise_capture(peek_bytes(path, _FIRST_BYTES)) != ""
     except InputError:
         return False

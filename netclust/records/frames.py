@@ -25,7 +25,7 @@ from netclust.errors import InputError
 from netclust.records.schema import Attribute, Kind, Schema, Transform, check_schema
 from netclust.records.table import Table
 
-__all__ = ["LABEL", "as_table", "infer_schema", "is_missing", "to_columns"]
+__all__ = ["LABEL", "as_table", "frame_columns", "infer_schema", "is_missing"]
 
 LABEL = "label"
 """The name of the label column of an inferred schema."""
@@ -35,12 +35,12 @@ WIDE = 1000.0
 Columns = dict[str, NDArray[Any]]
 
 
-def to_columns(data: Any, names: Sequence[str] | None = None) -> Columns:
-    """Named columns of anything that has them: a frame, a mapping, a structured array, records as dicts; or x0, x1, ...
+def frame_columns(data: Any, names: Sequence[str] | None = None) -> Columns:
+    """Return named columns of a frame, a mapping, a structured array, or records as dicts; or x0, x1, ...
 
-    >>> list(to_columns(np.zeros((2, 3))))
+    >>> list(frame_columns(np.zeros((2, 3))))
     ['x0', 'x1', 'x2']
-    >>> to_columns([{"a": 1}, {"a": 2, "b": "x"}])["b"].tolist()
+    >>> frame_columns([{"a": 1}, {"a": 2, "b": "x"}])["b"].tolist()
     [None, 'x']
     """
     if isinstance(data, Mapping):
@@ -132,7 +132,7 @@ def as_table(
 
     Numbers that are missing (None, NaN) are taken from `fill` by the attribute's name, and refused without it.
     """
-    columns = dict(to_columns(data, names))
+    columns = dict(frame_columns(data, names))
     if schema is None:
         own = next((name for name in columns if name.lower() == LABEL), None)
         if own is not None and labels is not None:

@@ -32,7 +32,7 @@ from netclust.records.opening import UNREADABLE, open_bytes, unreadable
 from netclust.records.schema import Schema, load_schema
 from netclust.records.table import MISSING, Table, concat_tables
 
-__all__ = ["RecordParser", "RecordReader", "load_kernels", "load_schema", "read_table"]
+__all__ = ["RecordParser", "RecordReader", "load_reader_kernels", "load_schema", "read_table"]
 
 OnError = Literal["stop", "skip"]
 
@@ -57,7 +57,7 @@ def read_table(path: str | Path, schema: Schema, *, on_error: OnError = "stop") 
     return concat_tables(list(RecordReader(path, schema, on_error=on_error)))
 
 
-def load_kernels(schema: Schema) -> None:
+def load_reader_kernels(schema: Schema) -> None:
     """Compile the parser, or load it from the cache, so that the first record does not wait for it."""
     _Sink(schema, schema_layout(schema), 1).run(np.empty(0, np.uint8), 0, 0, 0)
 

@@ -101,16 +101,16 @@ class SlidingCounts:
         self._state[traffic.DROPPED] = dropped[0]
 
 
-def key_of(*parts: NDArray[Any], salt: int) -> NDArray[np.uint64]:
-    """One 64-bit key a record of whatever identifies something; `salt` keeps kinds of keys apart."""
+def traffic_key(*parts: NDArray[Any], salt: int) -> NDArray[np.uint64]:
+    """Return one 64-bit key per record of whatever identifies something; `salt` keeps kinds of keys apart."""
     words = np.stack([np.asarray(part).astype(np.uint64) for part in parts], axis=1)
     out = np.zeros(len(words), np.uint64)
     traffic.mix_keys(words, salt, out)
     return out
 
 
-def share(part: NDArray[Any], whole: NDArray[Any]) -> Floats:
-    """A rate as records carry it: rounded to two decimals."""
+def traffic_share(part: NDArray[Any], whole: NDArray[Any]) -> Floats:
+    """Return A rate as records carry it: rounded to two decimals."""
     return np.asarray(np.round(part / whole, 2))
 
 
@@ -142,10 +142,10 @@ class TrafficCounts:
         """By name, in the order of the schema. A host is given by the words of its address."""
         keys = np.stack(
             [
-                key_of(*host, salt=_HOST),
-                key_of(service, salt=_SERVICE),
-                key_of(*host, service, salt=_PAIR),
-                key_of(*host, port, salt=_HOST_PORT),
+                traffic_key(*host, salt=_HOST),
+                traffic_key(service, salt=_SERVICE),
+                traffic_key(*host, service, salt=_PAIR),
+                traffic_key(*host, port, salt=_HOST_PORT),
             ],
             axis=1,
         )
@@ -156,27 +156,27 @@ class TrafficCounts:
         attributes: dict[str, NDArray[Any]] = {
             "count": np.minimum(host_count, MAX_COUNT),
             "srv_count": np.minimum(service_count, MAX_COUNT),
-            "serror_rate": share(by_host[:, SYN_ERROR], host_count),
-            "srv_serror_rate": share(by_service[:, SYN_ERROR], service_count),
-            "rerror_rate": share(by_host[:, REJECT_ERROR], host_count),
-            "srv_rerror_rate": share(by_service[:, REJECT_ERROR], service_count),
-            "same_srv_rate": share(both, host_count),
-            "diff_srv_rate": share(host_count - both, host_count),
-            "srv_diff_host_rate": share(service_count - both, service_count),
+            "serror_rate": traffic_share(by_host[:, SYN_ERROR], host_count),
+            "srv_serror_rate": traffic_share(by_service[:, SYN_ERROR], service_count),
+            "rerror_rate": traffic_share(by_host[:, REJECT_ERROR], host_count),
+            "srv_rerror_rate": traffic_share(by_service[:, REJECT_ERROR], service_count),
+            "same_srv_rate": traffic_share(both, host_count),
+            "diff_srv_rate": traffic_share(host_count - both, host_count),
+            "srv_diff_host_rate": traffic_share(service_count - both, service_count),
         }
         host_count, service_count, both = (last[:, k, traffic.ALL] for k in (_HOST, _SERVICE, _PAIR))
         by_host, by_service = last[:, _HOST], last[:, _SERVICE]
         return attributes | {
             "dst_host_count": host_count,
             "dst_host_srv_count": service_count,
-            "dst_host_same_srv_rate": share(both, host_count),
-            "dst_host_diff_srv_rate": share(host_count - both, host_count),
-            "dst_host_same_src_port_rate": share(last[:, _HOST_PORT, traffic.ALL], host_count),
-            "dst_host_srv_diff_host_rate": share(service_count - both, service_count),
-            "dst_host_serror_rate": share(by_host[:, SYN_ERROR], host_count),
-            "dst_host_srv_serror_rate": share(by_service[:, SYN_ERROR], service_count),
-            "dst_host_rerror_rate": share(by_host[:, REJECT_ERROR], host_count),
-            "dst_host_srv_rerror_rate": share(by_service[:, REJECT_ERROR], service_count),
+            "dst_host_same_srv_rate": traffic_share(both, host_count),
+            "dst_host_diff_srv_rate": traffic_share(host_count - both, host_count),
+            "dst_host_same_src_port_rate": traffic_share(last[:, _HOST_PORT, traffic.ALL], host_count),
+            "dst_host_srv_diff_host_rate": traffic_share(service_count - both, service_count),
+            "dst_host_serror_rate": traffic_share(by_host[:, SYN_ERROR], host_count),
+            "dst_host_srv_serror_rate": traffic_share(by_service[:, SYN_ERROR], service_count),
+            "dst_host_rerror_rate": traffic_share(by_host[:, REJECT_ERROR], host_count),
+            "dst_host_srv_rerror_rate": traffic_share(by_service[:, REJECT_ERROR], service_count),
         }
 
 

@@ -34,11 +34,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.structures.pair_numbers import indicator, pairs_at, stored_pairs
+from netclust.structures.pair_numbers import pair_indicator, pairs_at, stored_pairs
 from netclust.structures.pairs import Indices, PairIndex, Vector, same_cluster
 from netclust.structures.partition import Labels, PairScores
 
-__all__ = ["PairForest", "best_forest", "check_labels", "check_scores", "connected_parts", "gold_forest"]
+__all__ = ["PairForest", "best_forest", "check_forest_labels", "check_forest_scores", "connected_parts", "gold_forest"]
 
 BLOCK = 8
 """The heaviest pairs are sorted first, so many an item: mostly they connect what can be connected."""
@@ -62,7 +62,7 @@ class PairForest:
 
     def chosen(self) -> Vector:
         """1 for every stored pair that is an edge, 0 for the others."""
-        return indicator(self.items, self.index, self.edges)
+        return pair_indicator(self.items, self.index, self.edges)
 
     def sum(self, values: Vector) -> float:
         """The sum of the pairs' values over the edges: the score, from scores."""
@@ -79,7 +79,7 @@ def best_forest(scores: PairScores, *, spanning: bool = False) -> PairForest:
 
 def gold_forest(scores: PairScores, y: NDArray[Any]) -> PairForest:
     """h*, the best forest that induces y: a maximum spanning tree of every cluster."""
-    check_labels(y, scores.items)
+    check_forest_labels(y, scores.items)
     return _grow(scores, same_cluster(y, scores.index))
 
 
@@ -93,7 +93,7 @@ def connected_parts(y: NDArray[Any], index: PairIndex | None) -> Labels:
     return _labels(len(y), pairs_at(len(y), index, within))
 
 
-def check_scores(scores: PairScores) -> None:
+def check_forest_scores(scores: PairScores) -> None:
     """Refuse scores that are not one a stored pair, or no numbers."""
     stored = stored_pairs(scores.items, scores.index)
     if scores.values.shape != (stored,):
@@ -102,7 +102,7 @@ def check_scores(scores: PairScores) -> None:
         raise InputError("a pair score is not a number: check the weights and the pair features")
 
 
-def check_labels(y: NDArray[Any], items: int) -> None:
+def check_forest_labels(y: NDArray[Any], items: int) -> None:
     """Refuse labels that are not one an item."""
     if np.shape(y) != (items,):
         raise InputError(f"labels have shape {list(np.shape(y))}, expected one for each of {items} items")
@@ -110,7 +110,7 @@ def check_labels(y: NDArray[Any], items: int) -> None:
 
 def _grow(scores: PairScores, allowed: NDArray[np.bool_] | None) -> PairForest:
     """Kruskal on blocks of pairs, the heaviest first: pairs that light ones cannot join any more are never sorted."""
-    check_scores(scores)
+    check_forest_scores(scores)
     items, index, values = scores.items, scores.index, scores.values
     rest = np.arange(len(values)) if allowed is None else np.flatnonzero(allowed)
     components, edges, block = _Components(items), [np.zeros(0, np.int64)], BLOCK * items

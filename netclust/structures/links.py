@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.structures.forest import check_labels, check_scores
-from netclust.structures.pair_numbers import indicator, numbers_of
+from netclust.structures.forest import check_forest_labels, check_forest_scores
+from netclust.structures.pair_numbers import numbers_of, pair_indicator
 from netclust.structures.pairs import Indices, PairIndex, Vector, all_pairs
 from netclust.structures.partition import PairScores
-from netclust.structures.tree import Mask, Matrix, Parents, best_tree, candidate_arcs, clusters, gold_arcs
+from netclust.structures.tree import Mask, Matrix, Parents, best_tree, candidate_arcs, gold_arcs, tree_clusters
 
 __all__ = ["LinkTree", "arc_scores", "best_links", "gold_links", "stored_arcs"]
 
@@ -49,11 +49,11 @@ class LinkTree:
 
     def clusters(self) -> NDArray[np.int64]:
         """The cluster of each item, numbered from 0 by first appearance."""
-        return clusters(self.parents)
+        return tree_clusters(self.parents)
 
     def chosen(self) -> Vector:
         """1 for every stored pair that is a link, 0 for the others."""
-        return indicator(len(self.parents), self.index, self.edges)
+        return pair_indicator(len(self.parents), self.index, self.edges)
 
     def sum(self, values: Vector) -> float:
         """The sum of the pairs' values over the links: the score, from scores."""
@@ -67,14 +67,14 @@ def best_links(scores: PairScores) -> LinkTree:
 
 def gold_links(scores: PairScores, y: NDArray[Any]) -> LinkTree:
     """h*, the best tree that induces y."""
-    check_labels(y, scores.items)
+    check_forest_labels(y, scores.items)
     right = gold_arcs(y, stored_arcs(scores.items, scores.index))
     return LinkTree(best_tree(np.where(right, arc_scores(scores), -np.inf)), scores.index)
 
 
 def arc_scores(scores: PairScores) -> Matrix:
     """Scores of pairs as those of arcs, the root at 0: arc (i, j) at `[j, i + 1]`, -inf where no pair is stored."""
-    check_scores(scores)
+    check_forest_scores(scores)
     left, right = all_pairs(scores.items) if scores.index is None else scores.index
     matrix = np.full((scores.items, scores.items + 1), -np.inf)
     matrix[:, 0] = 0.0

@@ -13,7 +13,7 @@ import numpy as np
 
 from netclust.structures.pairs import Indices, PairIndex, Vector, pair_count
 
-__all__ = ["indicator", "numbers_of", "pairs_at", "stored_pairs"]
+__all__ = ["numbers_of", "pair_indicator", "pairs_at", "stored_pairs"]
 
 
 def stored_pairs(items: int, index: PairIndex | None) -> int:
@@ -39,8 +39,8 @@ def numbers_of(items: int, index: PairIndex | None, left: Indices, right: Indice
     return np.asarray(order[np.searchsorted(keys, left * items + right, sorter=order)], np.int64)
 
 
-def indicator(items: int, index: PairIndex | None, numbers: Indices) -> Vector:
-    """1 for each of some stored pairs, 0 for the others."""
+def pair_indicator(items: int, index: PairIndex | None, numbers: Indices) -> Vector:
+    """Return 1 for each of some stored pairs, 0 for the others."""
     chosen = np.zeros(stored_pairs(items, index))
     chosen[numbers] = 1.0
     return chosen

@@ -1,12 +1,12 @@
 """A partition of a set, the scores of its pairs, and a relaxed partition in which pairs are partly together.
 
-A partition is an array of labels; `canonical` numbers them by first appearance, so that equal partitions are equal
-arrays. Correlation clustering looks for the partition of the highest sum of scores within clusters:
+A partition is an array of labels; `canonical_partition` numbers them by first appearance, so that equal partitions are
+equal arrays. Correlation clustering looks for the partition of the highest sum of scores within clusters:
 
 >>> scores = PairScores(3, np.array([1.0, -0.5, 0.2]))  # pairs (0, 1), (0, 2), (1, 2)
 >>> scores.within(np.array([5, 5, 3])), scores.within(np.array([0, 0, 0])).__round__(9)
 (1.0, 0.7)
->>> canonical(np.array([5, 5, 3])).tolist()
+>>> canonical_partition(np.array([5, 5, 3])).tolist()
 [0, 0, 1]
 """
 
@@ -21,7 +21,14 @@ from numpy.typing import NDArray
 from netclust.errors import InputError
 from netclust.structures.pairs import PairIndex, Vector, pair_count, same_cluster
 
-__all__ = ["Labels", "PairScores", "RelaxedPartition", "canonical", "check_scores", "square"]
+__all__ = [
+    "Labels",
+    "PairScores",
+    "RelaxedPartition",
+    "canonical_partition",
+    "check_partition_scores",
+    "partition_square",
+]
 
 Labels = NDArray[np.int64]
 
@@ -40,7 +47,7 @@ class PairScores:
 
     def matrix(self) -> NDArray[np.float64]:
         """The scores as a symmetric matrix with a zero diagonal."""
-        return square(self.values, self.items, self.index)
+        return partition_square(self.values, self.items, self.index)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +63,7 @@ class RelaxedPartition:
         return bool(np.minimum(self.together, 1 - self.together).max(initial=0.0) <= tolerance)
 
 
-def check_scores(scores: PairScores) -> None:
+def check_partition_scores(scores: PairScores) -> None:
     """Refuse scores that are not one a stored pair, or no finite numbers."""
     expected = pair_count(scores.items) if scores.index is None else len(scores.index.left)
     if scores.values.shape != (expected,):
@@ -66,15 +73,15 @@ def check_scores(scores: PairScores) -> None:
         raise InputError(f"pair score {at} is {scores.values[at]}: every score must be a finite number")
 
 
-def square(values: Vector, items: int, index: PairIndex | None = None) -> NDArray[np.float64]:
-    """Values of pairs as a symmetric matrix with a zero diagonal."""
+def partition_square(values: Vector, items: int, index: PairIndex | None = None) -> NDArray[np.float64]:
+    """Return values of pairs as a symmetric matrix with a zero diagonal."""
     matrix = np.zeros((items, items))
     left, right = np.triu_indices(items, 1) if index is None else index
     matrix[left, right] = matrix[right, left] = values
     return matrix
 
 
-def canonical(labels: NDArray[Any]) -> Labels:
-    """Labels numbered from 0 by first appearance."""
+def canonical_partition(labels: NDArray[Any]) -> Labels:
+    """Return labels numbered from 0 by first appearance."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse.ravel()].astype(np.int64)

@@ -33,10 +33,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError
-from netclust.structures.forest import PairForest, check_labels
+from netclust.structures.forest import PairForest, check_forest_labels
 from netclust.structures.pair_numbers import pairs_at
 from netclust.structures.pairs import Indices, PairIndex, Vector, same_cluster
-from netclust.structures.partition import Labels, PairScores, canonical, check_scores
+from netclust.structures.partition import Labels, PairScores, canonical_partition, check_partition_scores
 
 __all__ = [
     "Joint",
@@ -78,7 +78,7 @@ def best_ranking(scores: Vector) -> Order:
 def gold_ranking(scores: Vector, y: NDArray[Any]) -> Order:
     """h*: right items sorted by score, then the wrong ones."""
     order = best_ranking(scores)
-    check_labels(y, len(scores))
+    check_forest_labels(y, len(scores))
     right = np.asarray(y)[order] > 0
     return np.concatenate([order[right], order[~right]])
 
@@ -151,10 +151,10 @@ def find_max_rank(
     """
     from netclust.kernels.structured.rankings import find_max_rank as search
 
-    check_labels(clusters, len(scores))
+    check_forest_labels(clusters, len(scores))
     right = np.zeros(len(scores), np.int64) if y is None else (np.asarray(y) > 0).astype(np.int64)
     base = best_ranking(scores) if y is None else violating_ranking(scores, right, C)
-    names = canonical(np.asarray(clusters))
+    names = canonical_partition(np.asarray(clusters))
     parent = np.array([int(np.flatnonzero(names == name)[0]) for name in names], np.int64)
     order = np.empty(len(scores), np.int64)
     gain = search(
@@ -175,7 +175,7 @@ def _join(
 ) -> Joint:
     from netclust.kernels.structured.rankings import join_ranking
 
-    check_scores(pairs)
+    check_partition_scores(pairs)
     if pairs.items != len(scores):
         raise InputError(f"{len(scores)} items to rank, but pairs of {pairs.items}")
     numbers = np.flatnonzero(allowed)

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from netclust.errors import InputError, NetclustError
 from netclust.foundation.optional import require_optional
 from netclust.structures.pairs import Vector
-from netclust.structures.partition import PairScores, RelaxedPartition, check_scores, square
+from netclust.structures.partition import PairScores, RelaxedPartition, check_partition_scores, partition_square
 from netclust.structures.sizes import INTERIOR_ITEMS, check_size
 
 __all__ = ["InfeasibleError", "SdpRelaxed", "clarabel_solution", "relax_sdp", "sdp_certificate", "semidefinite_rows"]
@@ -70,7 +70,7 @@ def relax_sdp(
     The tolerance is the method of multipliers'; the interior point method reaches about 1e-8. Pairs that are not
     stored have score 0.
     """
-    check_scores(scores)
+    check_partition_scores(scores)
     if solver not in ("auto", "clarabel", "admm"):
         raise InputError(f"solver {solver!r} is not known: auto, clarabel or admm")
     check_size(scores.items, "sdp", largest=largest)
@@ -99,7 +99,7 @@ def sdp_certificate(S: Matrix, prices: Matrix, diagonal: Vector) -> tuple[Vector
 
 
 def _feasible(X: Matrix) -> Matrix:
-    """The nearest mixture with the identity that is semidefinite, of a matrix X >= 0 with unit diagonal."""
+    """Return the nearest semidefinite mixture with the identity of a matrix X >= 0 with unit diagonal."""
     short = max(-float(np.linalg.eigvalsh(X)[0]), 0.0)
     return np.asarray((X + short * np.eye(len(X))) / (1 + short))
 
@@ -116,10 +116,10 @@ def _interior_point(S: Matrix, tolerance: float) -> tuple[Matrix, Matrix, Vector
     solution = clarabel_solution(
         sparse.csc_matrix((pairs, pairs)), -values, A, np.concatenate([np.zeros(pairs), right]), cones
     )
-    X = square(np.clip(solution.x, 0.0, 1.0), items) + np.eye(items)
+    X = partition_square(np.clip(solution.x, 0.0, 1.0), items) + np.eye(items)
     z = np.asarray(solution.z)
     diagonal = 2 * z[pairs:][np.arange(items) * (np.arange(items) + 3) // 2]
-    return _feasible(X), square(np.maximum(z[:pairs], 0.0), items), diagonal, int(solution.iterations)
+    return _feasible(X), partition_square(np.maximum(z[:pairs], 0.0), items), diagonal, int(solution.iterations)
 
 
 def semidefinite_rows(items: int) -> tuple[Any, Vector]:

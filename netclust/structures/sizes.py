@@ -1,6 +1,6 @@
 """How large a program is before it is built, so that a set that is too large is refused before the start.
 
->>> estimate(100, "lp-full")
+>>> estimate_size(100, "lp-full")
 Estimate(variables=4950, rows=485100, bytes=123512400)
 >>> check_size(5000, "lp")
 Traceback (most recent call last):
@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from netclust.errors import InputError
 from netclust.structures.pairs import pair_count
 
-__all__ = ["LIMITS", "Estimate", "Method", "check_size", "estimate"]
+__all__ = ["LIMITS", "Estimate", "Method", "check_size", "estimate_size"]
 
 Method = Literal["lp", "lp-full", "exact", "sdp", "minmax-lp", "minmax-sdp"]
 
@@ -47,8 +47,8 @@ class Estimate(NamedTuple):
     bytes: int
 
 
-def estimate(items: int, method: Method, pairs: int | None = None) -> Estimate:
-    """What a set of so many items (and so many stored pairs; None: all) takes."""
+def estimate_size(items: int, method: Method, pairs: int | None = None) -> Estimate:
+    """Estimate the resources for a set of so many items (and so many stored pairs; None: all)."""
     if method not in LIMITS:
         raise InputError(f"method {method!r} is not known: one of {', '.join(LIMITS)}")
     variables = pair_count(items) if pairs is None else pairs
@@ -67,7 +67,7 @@ def estimate(items: int, method: Method, pairs: int | None = None) -> Estimate:
 def check_size(items: int, method: Method, *, pairs: int | None = None, largest: int | None = None) -> None:
     """Refuse a set that is too large, with the estimate and what to do; `largest` items are allowed."""
     allowed = LIMITS.get(method, 0) if largest is None else largest
-    size = estimate(items, method, pairs)
+    size = estimate_size(items, method, pairs)
     if size.variables <= pair_count(max(allowed, 2)):
         return
     raise InputError(

@@ -7,10 +7,10 @@ node.
 
 >>> scores = np.array([[0, 0, 0, 0, 0], [0, 0.6, 0, 0, 0], [0, -0.4, 0.3, 0, 0], [0, 0.2, -0.5, -0.1, 0]])
 >>> h = best_tree(scores)
->>> h.tolist(), clusters(h).tolist(), round(arc_sum(scores, h), 9)
+>>> h.tolist(), tree_clusters(h).tolist(), round(arc_sum(scores, h), 9)
 ([0, 1, 2, 1], [0, 0, 0, 0], 1.1)
 >>> h = gold_tree(scores, np.array([1, 2, 2, 1]))
->>> h.tolist(), clusters(h).tolist()
+>>> h.tolist(), tree_clusters(h).tolist()
 ([0, 0, 2, 1], [0, 1, 1, 0])
 
 Reference: I. Haponchyk, "Advanced Models of Supervised Structural Clustering", PhD thesis, University of
@@ -67,10 +67,10 @@ def gold_arcs(y: Labels, candidates: Mask | None = None) -> Mask:
     return arcs
 
 
-def clusters(h: Parents) -> NDArray[np.int64]:
+def tree_clusters(h: Parents) -> NDArray[np.int64]:
     """Return the cluster of each node, numbered from 0 by first appearance, in one left-to-right pass.
 
-    >>> clusters(np.array([0, 0, 2, 1, 0])).tolist()
+    >>> tree_clusters(np.array([0, 0, 2, 1, 0])).tolist()
     [0, 1, 1, 0, 2]
     """
     ids: list[int] = []

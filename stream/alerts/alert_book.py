@@ -37,7 +37,7 @@ from netclust.records.labels import NOVEL_NAME
 from netclust.stream.alerts.alert_episode import HIGHEST, NEVER, RECORD_IDS, AnomalousRows, Episode, alert_of, texts
 from netclust.stream.alerts.alert_events import Alert, AlertEvent, ClosedBy
 from netclust.stream.alerts.alert_groups import AlertPlace, Group, Groups
-from netclust.stream.alerts.alert_limits import Closed, Counters, count_in
+from netclust.stream.alerts.alert_limits import Closed, Counters, count_alert_limit
 from netclust.stream.alerts.alert_severity import SEVERITIES, severity_name
 from netclust.stream.alerts.alert_summary import RATE_LIMIT
 from netclust.stream.alerts.alert_tallies import Budget
@@ -139,7 +139,7 @@ class AlertBook:
         found = msgspec.convert(msgspec.to_builtins(self._reporter.counters), Counters)
         for episode in self._open.values():
             if episode.held in ("cooldown", "rate_limit"):
-                count_in(found.suppressed_records, episode.held, episode.records - episode.held_from)
+                count_alert_limit(found.suppressed_records, episode.held, episode.records - episode.held_from)
         return found
 
     def take(self, rows: AnomalousRows) -> list[AlertEvent]:
@@ -338,7 +338,7 @@ class AlertBook:
             source, destination, number, int(cluster), label, lambda: rows.attributes(i), self._reporter.now
         )
         if rule is not None:
-            count_in(self._reporter.counters.suppressed_records, "rule", 1)
+            count_alert_limit(self._reporter.counters.suppressed_records, "rule", 1)
         return rule is not None
 
     def _made(

@@ -16,9 +16,9 @@ import msgspec
 
 from netclust.stream.alerts.alert_episode import Episode
 from netclust.stream.alerts.alert_events import EntityKind, Kind
-from netclust.stream.alerts.alert_severity import rank_of
+from netclust.stream.alerts.alert_severity import severity_rank_of
 
-__all__ = ["HOUR", "REMEMBERED", "AlertLimits", "Closed", "Counters", "count_in"]
+__all__ = ["HOUR", "REMEMBERED", "AlertLimits", "Closed", "Counters", "count_alert_limit"]
 
 HOUR = 3600 * 10**9
 REMEMBERED = 65_536
@@ -77,7 +77,7 @@ class AlertLimits:
         entities = [(episode.entity_kind, episode.entity)]
         if episode.victim:  # the first record of a flood from many sources, before it shows as one
             entities.append(("destination", episode.victim))
-        rank = rank_of(episode.severity_score)
+        rank = severity_rank_of(episode.severity_score)
         ends = [
             found.clock + self.cooldown
             for kind, entity in entities
@@ -90,7 +90,12 @@ class AlertLimits:
     def remember(self, episode: Episode, clock: int) -> None:
         """A told alert was closed."""
         closed = Closed(
-            episode.kind, episode.label, episode.entity_kind, episode.entity, clock, rank_of(episode.severity_score)
+            episode.kind,
+            episode.label,
+            episode.entity_kind,
+            episode.entity,
+            clock,
+            severity_rank_of(episode.severity_score),
         )
         self._closed.pop(closed.key, None)
         self._closed[closed.key] = closed
@@ -115,6 +120,6 @@ class AlertLimits:
             closed.clock = min(closed.clock, now)
 
 
-def count_in(counts: dict[str, int], key: str, by: int) -> None:
+def count_alert_limit(counts: dict[str, int], key: str, by: int) -> None:
     """Add to a count."""
     counts[key] = counts.get(key, 0) + by

@@ -25,7 +25,7 @@ from types import MappingProxyType
 
 from netclust.stream.alerts.alert_events import Kind, Severity
 
-__all__ = ["CATEGORY_POINTS", "SEVERITIES", "rank_of", "severity_name", "severity_score"]
+__all__ = ["CATEGORY_POINTS", "SEVERITIES", "severity_name", "severity_rank_of", "severity_score"]
 
 SEVERITIES: tuple[Severity, ...] = ("low", "medium", "high", "critical")
 _BELOW = (30, 55, 80)
@@ -47,11 +47,11 @@ def severity_score(kind: Kind, category: str, *, top_score: float, records: int,
     return min(100, int(what + far + much + widely + long))
 
 
-def rank_of(score: int) -> int:
-    """0 for low to 3 for critical."""
+def severity_rank_of(score: int) -> int:
+    """Return 0 for low to 3 for critical."""
     return sum(score >= limit for limit in _BELOW)
 
 
 def severity_name(score: int) -> Severity:
     """The word for a score."""
-    return SEVERITIES[rank_of(score)]
+    return SEVERITIES[severity_rank_of(score)]

@@ -30,8 +30,8 @@ from netclust.stream.alerts.alert_episode import (
     note_explanation,
 )
 from netclust.stream.alerts.alert_events import Action, AlertEvent, ClosedBy
-from netclust.stream.alerts.alert_limits import AlertLimits, Counters, count_in
-from netclust.stream.alerts.alert_severity import SEVERITIES, rank_of, severity_name, severity_score
+from netclust.stream.alerts.alert_limits import AlertLimits, Counters, count_alert_limit
+from netclust.stream.alerts.alert_severity import SEVERITIES, severity_name, severity_rank_of, severity_score
 from netclust.stream.config import AlertConfig
 
 __all__ = ["CLEAR_STEP", "AlertReporter"]
@@ -120,7 +120,7 @@ class AlertReporter:
         return (
             size >= 2 * episode.reported_records
             or self.now >= episode.reported_clock + self.update
-            or rank_of(episode.severity_score) > episode.reported_rank
+            or severity_rank_of(episode.severity_score) > episode.reported_rank
             or episode.label != episode.reported_label
         )
 
@@ -130,21 +130,21 @@ class AlertReporter:
         """Report an alert as it is now. `size` is what has to double for the next time."""
         if action == "open":
             by_severity = self.counters.opened.setdefault(episode.kind, {})
-            count_in(by_severity, severity_name(episode.severity_score), 1)
+            count_alert_limit(by_severity, severity_name(episode.severity_score), 1)
             episode.reported = True
         else:
             episode.update += 1
         if action == "update":
             self.counters.updated += 1
         episode.reported_records, episode.reported_clock = size, self.now
-        episode.reported_rank, episode.reported_label = rank_of(episode.severity_score), episode.label
+        episode.reported_rank, episode.reported_label = severity_rank_of(episode.severity_score), episode.label
         events.append(AlertEvent(action=action, alert=alert_of(episode, closed_by)))
 
     def reason_held_back(self, episode: Episode, cooling_until: int | None) -> Held:
         """Return why an episode is held back; empty if it is not."""
         if episode.records < self.config.min_records:
             return "min_records"
-        if rank_of(episode.severity_score) < self._least_rank:
+        if severity_rank_of(episode.severity_score) < self._least_rank:
             return "severity"
         if cooling_until is not None:
             return "cooldown"
@@ -155,23 +155,23 @@ class AlertReporter:
             self.count_held_back(episode)
             episode.held = held
             if held in ("cooldown", "rate_limit"):
-                count_in(self.counters.suppressed_alerts, held, 1)
+                count_alert_limit(self.counters.suppressed_alerts, held, 1)
 
     def count_held_back(self, episode: Episode) -> None:
         """Count the records that were held back; those that merely waited to be enough are reported with the rest."""
         if episode.held in ("cooldown", "rate_limit"):
-            count_in(self.counters.suppressed_records, episode.held, episode.records - episode.held_from)
+            count_alert_limit(self.counters.suppressed_records, episode.held, episode.records - episode.held_from)
             episode.held_from = episode.records
 
     def end(self, episode: Episode, by: ClosedBy, clock: int, events: list[AlertEvent]) -> None:
         """End an episode at `clock`: report that, or count what was never reported."""
         if episode.reported:
-            count_in(self.counters.closed, by, 1)
+            count_alert_limit(self.counters.closed, by, 1)
             self.report("close", episode, episode.records, events, by)
             if episode.role != "overflow":
                 self.limits.remember(episode, clock)
             return
         self.count_held_back(episode)
         if episode.held in ("min_records", "severity"):
-            count_in(self.counters.suppressed_alerts, episode.held, 1)
-            count_in(self.counters.suppressed_records, episode.held, episode.records - episode.held_from)
+            count_alert_limit(self.counters.suppressed_alerts, episode.held, 1)
+            count_alert_limit(self.counters.suppressed_records, episode.held, episode.records - episode.held_from)

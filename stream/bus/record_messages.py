@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.errors import InputError, ModelError
-from netclust.foundation.container import pack, require_array, unpack
+from netclust.foundation.container import pack_container, require_array, unpack_container
 from netclust.records.labels import MAX_LABEL_CHARACTERS
 from netclust.records.schema import Schema
 from netclust.records.table import MISSING, Table
@@ -129,7 +129,7 @@ def pack_records(table: Table, *, sensor: str, stream: str, source: str) -> byte
         arrays["num"] = np.zeros(0)
     if not sym.size:
         arrays["sym"] = np.zeros(0, np.int32)
-    body = pack(KIND, arrays, header)
+    body = pack_container(KIND, arrays, header)
     if len(body) > MAX_MESSAGE_BYTES:
         raise InputError(f"{len(table)} records take {len(body)} bytes, a message has at most {MAX_MESSAGE_BYTES}")
     return body
@@ -139,7 +139,7 @@ def unpack_records(body: bytes, schema: Schema, where: str) -> RecordMessage:
     """The records of a message, everything checked; InputError (ModelError) names `where`."""
     if len(body) > MAX_MESSAGE_BYTES:
         raise ModelError(f"{where}: a message of {len(body)} bytes, over {MAX_MESSAGE_BYTES}: refused")
-    arrays, raw = unpack(body, KIND, where)
+    arrays, raw = unpack_container(body, KIND, where)
     try:
         header = msgspec.convert(raw, _Header)
     except msgspec.ValidationError as error:
@@ -180,7 +180,7 @@ def pack_label(message: LabelMessage) -> bytes:
 
 
 def _unpack_label(body: bytes, where: str) -> LabelMessage:
-    """A label out of a message; InputError names `where`."""
+    """Read a label from a message; InputError names `where`."""
     if len(body) > 1 << 16:
         raise InputError(f"{where}: a label of {len(body)} bytes: refused")
     try:

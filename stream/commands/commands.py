@@ -63,7 +63,7 @@ def run(
     config: Annotated[Path, typer.Option("--config", "-c", help="The configuration (TOML).")],
 ) -> None:
     """Run the daemon: watch the configured sources, tell the configured sinks, until it is stopped."""
-    from netclust.stream.commands.run_daemon import run as start
+    from netclust.stream.commands.run_daemon import run_daemon as start
 
     raise typer.Exit(start(config))
 
@@ -73,9 +73,9 @@ def check_config(
     config: Annotated[Path, typer.Argument(help="The configuration (TOML).")],
 ) -> None:
     """Say whether the daemon would start with a configuration. Nothing is opened or changed."""
-    from netclust.stream.commands.run_daemon import check
+    from netclust.stream.commands.run_daemon import run_daemon_check
 
-    check(config)
+    run_daemon_check(config)
 
 
 @app.command()
@@ -112,15 +112,15 @@ def watch(
         source, kind=kind.value if kind else "", follow=follow, model=model, schema=schema, warmup=warmup, bpf=bpf,
         json=json, http=http, state=state_dir, pace=pace, console=console,
     )  # fmt: skip
-    raise typer.Exit(watching.run(configured, seconds, keep=bool(state_dir), console=console))
+    raise typer.Exit(watching.run_watch(configured, seconds, keep=bool(state_dir), console=console))
 
 
 @app.command()
 def snapshots(state_dir: StateDirOption = None) -> None:
     """List the models that the daemon has used: what `rollback` can go back to."""
-    from netclust.stream.commands.run_snapshots import show
+    from netclust.stream.commands.run_snapshots import run_snapshots
 
-    show(state_dir)
+    run_snapshots(state_dir)
 
 
 @app.command()
@@ -131,7 +131,7 @@ def rollback(
     state_dir: StateDirOption = None,
 ) -> None:
     """Have the daemon go on with a model that it used before, from its next batch on."""
-    from netclust.stream.commands.run_snapshots import rollback as run_it
+    from netclust.stream.commands.run_snapshots import run_snapshots_rollback as run_it
 
     run_it(model, by, why, state_dir)
 
@@ -212,7 +212,7 @@ def suppress_add(
     state_dir: StateDirOption = None,
 ) -> None:
     """Hide alerts that match all that is given. What is hidden is counted."""
-    from netclust.stream.commands.run_label import suppress as run
+    from netclust.stream.commands.run_label import run_label_suppress as run
     from netclust.stream.store.requests import SuppressionRule
 
     rule = SuppressionRule(

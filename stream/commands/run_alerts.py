@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from netclust.foundation.text import sanitize
-from netclust.options.output import echo, note, result, table, write_json
+from netclust.options.output import echo, output_note, output_result, output_table, write_json
 from netclust.stream.alerts.alert_events import Alert, Count, Severity
 from netclust.stream.daemon.paths import store_path
 from netclust.stream.store.requests import iso, parse_since
@@ -54,13 +54,13 @@ def alerts(
         else:
             _print_all(found, state, groups)
         if more:
-            note(f"there are more than {limit}: see --limit, --since, --severity")
+            output_note(f"there are more than {limit}: see --limit, --since, --severity")
         if not running:
-            note("no daemon seems to run here: this is what the last one left")
+            output_note("no daemon seems to run here: this is what the last one left")
     body = {"alerts": [msgspec.to_builtins(a) for a in found], "more": more, "daemon": running}
     if groups is not None:
         body["groups"] = groups
-    write_json(json, result(["alerts"], body, seed=None, data={}))
+    write_json(json, output_result(["alerts"], body, seed=None, data={}))
 
 
 def _print_all(found: Sequence[Alert], state: State, groups: Sequence[int] | None) -> None:
@@ -77,7 +77,7 @@ def _print_all(found: Sequence[Alert], state: State, groups: Sequence[int] | Non
     columns = ["alert", "severity", "state", "label", "entity", "records", "first seen", "last seen", "what"]
     if groups is not None:
         columns, rows = ["group", *columns], [[group, *row] for group, row in zip(groups, rows, strict=True)]
-    table("Alerts" if groups is None else "Alerts, the worst first, similar ones together", columns, rows)
+    output_table("Alerts" if groups is None else "Alerts, the worst first, similar ones together", columns, rows)
 
 
 def _print_one(alert: Alert) -> None:
@@ -99,12 +99,12 @@ def _print_one(alert: Alert) -> None:
         ["top score", f"{alert.top_score:.4g}"],
         ["update", str(alert.update)],
     ]
-    table(f"Alert {alert.id}", ["", ""], facts)
+    output_table(f"Alert {alert.id}", ["", ""], facts)
     if alert.attributes:
         rows = [[a.name, f"{a.contribution:+.3f}", _value(a.value), _value(a.normal)] for a in alert.attributes]
-        table("Why", ["attribute", "adds", "here", "nearest normal"], rows)
+        output_table("Why", ["attribute", "adds", "here", "nearest normal"], rows)
     if alert.example:
-        table("Example record", ["", ""], [[name, _value(value)] for name, value in alert.example.items()])
+        output_table("Example record", ["", ""], [[name, _value(value)] for name, value in alert.example.items()])
     for text in (alert.summary, alert.explanation):
         for line in text.splitlines():
             echo(sanitize(line))
@@ -135,8 +135,8 @@ def clusters(limit: int, everything: bool, json: Path | None, folder: Path | Non
                 ]
                 for c in found
             ]  # fmt: skip
-            table("Clusters", columns, rows)
+            output_table("Clusters", columns, rows)
         else:
             echo("No clusters." if everything else "No clusters with anomalous records: --all shows the others.")
     body = {"clusters": [msgspec.to_builtins(c) for c in found]}
-    write_json(json, result(["clusters"], body, seed=None, data={}))
+    write_json(json, output_result(["clusters"], body, seed=None, data={}))

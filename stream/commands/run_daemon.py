@@ -7,7 +7,7 @@ from pathlib import Path
 from types import FrameType
 
 from netclust.errors import InputError
-from netclust.options.output import counted, echo, note
+from netclust.options.output import counted, echo, output_note
 from netclust.stream.bus.addresses import parse_bus_url
 from netclust.stream.config import ShipConfig, load_config
 from netclust.stream.daemon.build import check_config, model_name, state_dir
@@ -15,7 +15,7 @@ from netclust.stream.daemon.service import Daemon
 from netclust.stream.logs import Log
 
 
-def check(path: Path) -> None:
+def run_daemon_check(path: Path) -> None:
     """Say whether the daemon would start with it."""
     config = load_config(path)
     try:
@@ -23,7 +23,7 @@ def check(path: Path) -> None:
     except InputError as error:
         raise InputError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
     for warning in config.old_spellings:
-        note(f"{path}: {warning}")
+        output_note(f"{path}: {warning}")
     echo(f"{path}: good")
     echo(f"  sources: {', '.join(f'{s.name} ({s.kind})' for s in config.sources)}")
     echo(f"  sinks:   {', '.join(f'{s.name} ({s.kind})' for s in config.sinks) or 'none but the store'}")
@@ -39,7 +39,7 @@ def _shipped(ship: ShipConfig) -> dict[str, str]:
     return {f"records ({lanes})": ship.url, "verdicts": ship.verdicts_url}
 
 
-def run(path: Path) -> int:
+def run_daemon(path: Path) -> int:
     """Run the daemon until it is told to stop; its exit code."""
     config = load_config(path)
     daemon = Daemon(config, path=path, log=Log(config.log.format, config.log.level))

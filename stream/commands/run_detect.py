@@ -23,20 +23,20 @@ from netclust.options.output import (
     counted,
     data_of,
     echo,
-    note,
+    output_note,
+    output_result,
+    output_table,
     report_skipped,
-    result,
-    table,
     write_json,
 )
 from netclust.records.batch import NO_TIME, Batch
-from netclust.records.reader import OnError, load_kernels
+from netclust.records.reader import OnError, load_reader_kernels
 from netclust.scoring.model import Model
 from netclust.stream.alerts.cluster_alerts import alerts_of
 from netclust.stream.sources.record_files import open_records
 
 
-def run(
+def run_detect(
     model_path: Path,
     given: str,
     output: Path,
@@ -57,10 +57,10 @@ def run(
         check_not_input(path, output, json)
     model = Model.load(model_path)
     if mature is not None and not window:
-        note("--mature is about window members: it does nothing without a --window")
+        output_note("--mature is about window members: it does nothing without a --window")
     linker = Linker(model, LinkerConfig(referent_window=window, mature_after=mature))
     reader = open_records(given, model.encoding.schema, on_error=on_error)
-    load_kernels(reader.schema)
+    load_reader_kernels(reader.schema)
     counts: Counter[str] = Counter()
     with _sink(output) as sink:
         for records in reader:
@@ -75,7 +75,7 @@ def run(
                 sink.write(msgspec.json.encode(line) + b"\n")
     report_skipped(reader)
     if dropped := linker.labels.dropped.total():
-        note(f"the labels of {counted(dropped, 'record')} were left out: too many different ones, or too long")
+        output_note(f"the labels of {counted(dropped, 'record')} were left out: too many different ones, or too long")
     found = alerts_of(linker.clusters())
     if "-" not in (str(output), str(json)):
         _print(counts, found, most, output)
@@ -89,7 +89,7 @@ def run(
         "mature": mature,
         "skipped": dict(reader.skipped),
     }
-    write_json(json, result(["detect"], body, seed=model.provenance.seed, data=data_of(model, given, reader)))
+    write_json(json, output_result(["detect"], body, seed=model.provenance.seed, data=data_of(model, given, reader)))
 
 
 def _sink(output: Path) -> Any:
@@ -126,9 +126,11 @@ def _why(linker: Linker, batch: Batch, verdicts: Verdicts, evidence: Evidence, r
 def _print(counts: Counter[str], found: list[Any], most: int, output: Path) -> None:
     total = max(sum(counts.values()), 1)
     rows = [[name.replace("_", " "), counts[name], f"{100 * counts[name] / total:.2f} %"] for name in VERDICTS]
-    table(f"{sum(counts.values()):,} records", ["verdict", "records", "share"], rows)
+    output_table(f"{sum(counts.values()):,} records", ["verdict", "records", "share"], rows)
     if most and found:
         left = f" (of {len(found):,})" if len(found) > most else ""
         shown = [[a.cluster, a.kind, a.records, f"{a.top_score:.2f}"] for a in found[:most]]
-        table(f"Alerts{left}: one a cluster, largest first", ["cluster", "taken for", "records", "top score"], shown)
+        output_table(
+            f"Alerts{left}: one a cluster, largest first", ["cluster", "taken for", "records", "top score"], shown
+        )
     echo(f"wrote {output}")

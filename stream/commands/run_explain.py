@@ -13,14 +13,22 @@ from netclust.foundation.text import sanitize
 from netclust.linking.explanation import Explanation, explain
 from netclust.linking.linker import Feedback, Linker
 from netclust.linking.linking_protocols import Protocol, linker_config, stream_facts
-from netclust.options.output import check_folders, check_not_input, data_of, echo, report_skipped, result, write_json
+from netclust.options.output import (
+    check_folders,
+    check_not_input,
+    data_of,
+    echo,
+    output_result,
+    report_skipped,
+    write_json,
+)
 from netclust.records.reader import OnError
 from netclust.records.table import TableReader
 from netclust.scoring.model import Model
 from netclust.stream.sources.record_files import open_records
 
 
-def run(
+def run_explain(
     model_path: Path,
     test: str,
     records: Sequence[int],
@@ -50,7 +58,7 @@ def run(
             echo(_sanitize_lines(found[number].text(top)))
     body: dict[str, Any] = {"explanations": [msgspec.to_builtins(found[number]) for number in dict.fromkeys(records)]}
     body |= stream_facts(model, protocol, feedback, delay, window, partial, mature, reader)
-    write_json(json, result(["explain"], body, seed=model.provenance.seed, data=data_of(model, test, reader)))
+    write_json(json, output_result(["explain"], body, seed=model.provenance.seed, data=data_of(model, test, reader)))
 
 
 def _explanations(linker: Linker, reader: TableReader, wanted: set[int], where: str) -> dict[int, Explanation]:

@@ -18,14 +18,23 @@ from numpy.typing import NDArray
 from netclust.errors import InputError
 from netclust.kernels.packets.flow_layout import RECORD
 from netclust.kernels.packets.tcp import FLAG_NAMES
-from netclust.options.output import check_folders, check_not_input, check_outputs, echo, note, result, table, write_json
+from netclust.options.output import (
+    check_folders,
+    check_not_input,
+    check_outputs,
+    echo,
+    output_note,
+    output_result,
+    output_table,
+    write_json,
+)
 from netclust.stream.packets.capture_files import CaptureFile, list_captures, merge_captures
 from netclust.stream.packets.capture_labels import load_labels
-from netclust.stream.packets.capture_reader import tables_of
+from netclust.stream.packets.capture_reader import capture_tables
 from netclust.stream.packets.capture_writer import CaptureWriter
 from netclust.stream.packets.connections import PROTOCOL_NUMBERS, conn_states, connection_maker
 from netclust.stream.packets.fanout import FanoutFlows
-from netclust.stream.packets.flow_table import FlowTable, FlowTimeouts, load_kernels
+from netclust.stream.packets.flow_table import FlowTable, FlowTimeouts, load_flow_kernels
 from netclust.stream.packets.live import LivePacketSource, open_live
 from netclust.stream.packets.packet_blocks import PacketBlock, PacketSource
 from netclust.stream.packets.record_writer import RecordWriter, open_writer
@@ -47,7 +56,7 @@ class Live:
     dump: Path | None
 
 
-def run(
+def run_flows(
     captures: list[str],
     live: Live,
     output: Path | None,
@@ -73,7 +82,7 @@ def run(
         check_not_input(str(labels), output, json, live.dump)
     rules = None if labels is None else load_labels(labels)
     if live.interfaces:  # before packets come, who would not wait
-        load_kernels()
+        load_flow_kernels()
         connection_maker(schema).table(np.zeros(1, RECORD))
     started = time.perf_counter()
     with ExitStack() as stack:
@@ -89,7 +98,7 @@ def run(
             timer.start()
             stack.callback(timer.cancel)
         flushed = time.monotonic()
-        for rows, ended in tables_of(flows, schema, rules, context=writer is not None):
+        for rows, ended in capture_tables(flows, schema, rules, context=writer is not None):
             summary.add(ended, None if rules is None else rows.label_names())
             if writer is not None:
                 writer.write(rows)
@@ -98,12 +107,14 @@ def run(
             writer.write(connection_maker(schema).table(np.zeros(0, RECORD)))
         counters = flows.counters
     if rules is not None and set(summary.labels) <= {NO_LABEL}:
-        note(f"{labels}: no row matches any of the {summary.records:,} records: are addresses and times (UTC) right?")
+        output_note(
+            f"{labels}: no row matches any of the {summary.records:,} records: are addresses and times (UTC) right?"
+        )
     seconds = time.perf_counter() - started
     if "-" not in (str(output), str(json)):
         summary.show(counters, seconds, output)
     elif str(output) == "-":
-        note(summary.line(counters, seconds))
+        output_note(summary.line(counters, seconds))
     body: dict[str, Any] = {
         "schema": schema,
         "output": None if output is None else str(output),
@@ -113,7 +124,7 @@ def run(
         "counters": {name: n for name, n in sorted(counters.items()) if n},
         "seconds": seconds,
     }
-    write_json(json, result(["flows"], body, seed=None, data=flows.checksums()))
+    write_json(json, output_result(["flows"], body, seed=None, data=flows.checksums()))
 
 
 def _check_options(captures: list[str], live: Live, follow: bool) -> None:
@@ -233,7 +244,7 @@ def _open(
         open_live(live.interfaces, promiscuous=live.promiscuous, bpf=live.bpf)
     )
     if source.note:
-        note(source.note)
+        output_note(source.note)
     flows = _Flows(source, new_table(), [])
     flows.most = live.packets
     if live.dump is not None:
@@ -292,9 +303,9 @@ class _Summary:
     def show(self, counters: Counter[str], seconds: float, output: Path | None) -> None:
         """A table of what there is, and what was passed over."""
         rows = [[*key, n, self.bytes[key]] for key, n in self.kinds.most_common()]
-        table(self.line(counters, seconds), ["protocol", "state", "records", "IP bytes"], rows)
+        output_table(self.line(counters, seconds), ["protocol", "state", "records", "IP bytes"], rows)
         if self.labels:
-            table("Labels", ["label", "records"], [[name, n] for name, n in self.labels.most_common()])
+            output_table("Labels", ["label", "records"], [[name, n] for name, n in self.labels.most_common()])
         other = {name: n for name, n in sorted(counters.items()) if n and name not in ("decoded", "flows")}
         if other:
             echo("also counted: " + ", ".join(f"{name} {n:,}" for name, n in other.items()))
@@ -303,5 +314,5 @@ class _Summary:
 
 
 def _protocol_name(number: int) -> str:
-    """A protocol as records call it, its number where they have no name for it."""
+    """Return a protocol as records call it, its number where they have no name for it."""
     return PROTOCOL_NUMBERS.get(number, str(number))

@@ -9,7 +9,7 @@ import msgspec
 
 from netclust.errors import InputError
 from netclust.foundation.text import sanitize
-from netclust.options.output import echo, login_name, note, result, table, write_json
+from netclust.options.output import echo, login_name, output_note, output_result, output_table, write_json
 from netclust.stream.daemon.paths import store_path
 from netclust.stream.store.requests import SuppressionRule, iso, parse_until
 from netclust.stream.store.store import Store
@@ -65,8 +65,10 @@ def label(
         done = f"it counts from record {row.from_tick} on" + (f" ({row.reason})" if row.reason else "")
         echo(f"Label {row.label_seq}: {what}; {done if row.status == 'applied' else when}.")
         if said == "normal":
-            note("this kind of traffic is normal now, whoever does it; for one host: netclust suppress add --source")
-    write_json(json, result(["label"], {"label": msgspec.to_builtins(row), "when": when}, seed=None, data={}))
+            output_note(
+                "this kind of traffic is normal now, whoever does it; for one host: netclust suppress add --source"
+            )
+    write_json(json, output_result(["label"], {"label": msgspec.to_builtins(row), "when": when}, seed=None, data={}))
 
 
 def _awaited(store: Store, row: LabelRow) -> LabelRow:
@@ -84,11 +86,11 @@ def _list_labels(limit: int, json: Path | None, folder: Path | None) -> None:
     if str(json) != "-":
         if found:
             columns = ["label", "said", "by", "about", "as", "status", "from record", "covered", "why"]
-            table("Labels, newest first", columns, [_label_cells(row) for row in found])
+            output_table("Labels, newest first", columns, [_label_cells(row) for row in found])
         else:
             echo("Nobody has labelled anything.")
     body = {"labels": [msgspec.to_builtins(row) for row in found]}
-    write_json(json, result(["label"], body, seed=None, data={}))
+    write_json(json, output_result(["label"], body, seed=None, data={}))
 
 
 def _about(row: LabelRow) -> str:
@@ -104,7 +106,7 @@ def _label_cells(row: LabelRow) -> list[str]:
     return [str(row.label_seq), iso(row.created), row.by, about, row.label, status, *ticks, row.why]
 
 
-def suppress(
+def run_label_suppress(
     rule: SuppressionRule, until: str, reason: str, by: str | None, json: Path | None, folder: Path | None
 ) -> None:
     """Hide alerts that match."""
@@ -116,8 +118,8 @@ def suppress(
     if str(json) != "-":
         echo(f"{row.id} hides alerts with {sanitize(_rule(row))} {_until(row)}; {when}.")
         if until.strip() == "":
-            note("it never ends: --until 8h would let it")
-    write_json(json, result(["suppress", "add"], {"suppression": shown, "when": when}, seed=None, data={}))
+            output_note("it never ends: --until 8h would let it")
+    write_json(json, output_result(["suppress", "add"], {"suppression": shown, "when": when}, seed=None, data={}))
 
 
 def remove(ident: str, by: str | None, why: str, json: Path | None, folder: Path | None) -> None:
@@ -128,7 +130,7 @@ def remove(ident: str, by: str | None, why: str, json: Path | None, folder: Path
         shown = row.shown(store.clock())
     if str(json) != "-":
         echo(f"{row.id} is removed; it has hidden {row.hidden:,}; {when}.")
-    write_json(json, result(["suppress", "remove"], {"suppression": shown, "when": when}, seed=None, data={}))
+    write_json(json, output_result(["suppress", "remove"], {"suppression": shown, "when": when}, seed=None, data={}))
 
 
 def show_suppressions(everything: bool, json: Path | None, folder: Path | None) -> None:
@@ -139,11 +141,11 @@ def show_suppressions(everything: bool, json: Path | None, folder: Path | None) 
     if str(json) != "-":
         if found:
             columns = ["id", "hides", "until", "by", "hidden", "state", "reason"]
-            table("Suppressions", columns, [_cells(row, now) for row in found])
+            output_table("Suppressions", columns, [_cells(row, now) for row in found])
         else:
             echo("No suppressions." if everything else "No suppressions now: --all shows those that are over.")
     body = {"suppressions": [row.shown(now) for row in found]}
-    write_json(json, result(["suppress", "list"], body, seed=None, data={}))
+    write_json(json, output_result(["suppress", "list"], body, seed=None, data={}))
 
 
 def _cells(row: SuppressionRow, now: int) -> list[str | int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from netclust.options.output import echo, login_name, table
+from netclust.options.output import echo, login_name, output_table
 from netclust.scoring.model import Model
 from netclust.stream.daemon.decisions import ROLLBACK
 from netclust.stream.daemon.model_archive import ModelArchive
@@ -13,7 +13,7 @@ from netclust.stream.store.requests import iso
 from netclust.stream.store.store import Store
 
 
-def show(folder: Path | None) -> None:
+def run_snapshots(folder: Path | None) -> None:
     """List them."""
     path = store_path(folder)
     with Store(path, read_only=True, create=False) as store:
@@ -25,10 +25,10 @@ def show(folder: Path | None) -> None:
         now = "in use" if model.fingerprint == used else ""
         schema = model.encoding.schema.name
         rows.append([kept.fingerprint[:12], iso(int(kept.saved * 1e9)), len(model.reference), schema, now])
-    table("Models that were in use, the newest first", ["model", "last used", "references", "schema", ""], rows)
+    output_table("Models that were in use, the newest first", ["model", "last used", "references", "schema", ""], rows)
 
 
-def rollback(fingerprint: str, by: str | None, why: str, folder: Path | None) -> None:
+def run_snapshots_rollback(fingerprint: str, by: str | None, why: str, folder: Path | None) -> None:
     """Ask the daemon to go on with an earlier model."""
     path = store_path(folder)
     model = ModelArchive(path.parent).load(fingerprint)

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from netclust.errors import InputError
-from netclust.options.output import counted, echo, note
+from netclust.options.output import counted, echo, output_note
 from netclust.records.capture_format import is_capture
 from netclust.records.opening import STDIN, peek_bytes
 from netclust.stream.bus.addresses import is_bus
@@ -123,7 +123,7 @@ def make_token(state: str) -> str:
     return str(path)
 
 
-def run(config: Config, seconds: float | None, keep: bool, console: bool = False) -> int:
+def run_watch(config: Config, seconds: float | None, keep: bool, console: bool = False) -> int:
     """Watch until the source ends, the time is over, or somebody presses Ctrl-C; then sum up.
 
     With a console it goes on when the source has ended: people look at what there was, and answer.
@@ -150,13 +150,13 @@ def run(config: Config, seconds: float | None, keep: bool, console: bool = False
             shutil.rmtree(config.daemon.state_dir, ignore_errors=True)
     _sum_up(daemon)
     if console and not keep:
-        note("answers are gone with it: --state-dir DIR keeps them, and what was learned")
+        output_note("answers are gone with it: --state-dir DIR keeps them, and what was learned")
     _refuse_garbage(daemon)
     return code
 
 
 def _refuse_garbage(daemon: Daemon) -> None:
-    """A file in which there is no record at all is not what it was taken for."""
+    """Refuse a file that contains no record at all."""
     (queue,) = daemon.inbox.queues
     source = queue.source
     if source.counters["records"] or source.sheds or not queue.ended or daemon.config.sources[0].follow:
@@ -164,7 +164,7 @@ def _refuse_garbage(daemon: Daemon) -> None:
     config = daemon.config.sources[0]
     lines: list[str] = getattr(source, "first_skipped", [])
     if is_bus(config.path) and not lines:  # a topic has no end: nothing came yet, or the log says why
-        note(f"{config.path.partition('?')[0]}: nothing came")
+        output_note(f"{config.path.partition('?')[0]}: nothing came")
         return
     first = f" (the first: {lines[0]})" if lines else ""
     raise InputError(
@@ -173,7 +173,7 @@ def _refuse_garbage(daemon: Daemon) -> None:
 
 
 def _sum_up(daemon: Daemon) -> None:
-    """What was seen, in two lines."""
+    """Print a summary of the run in two lines."""
     detector = daemon.detector
     counters = detector.book.counters
     opened = sum(n for by_severity in counters.opened.values() for n in by_severity.values())
@@ -182,12 +182,12 @@ def _sum_up(daemon: Daemon) -> None:
     for queue in daemon.inbox.queues:
         passed = {name: n for name, n in queue.source.counters.items() if n and name in _REPORTED_COUNTERS}
         if passed:
-            note("passed over: " + ", ".join(f"{n:,} ({name})" for name, n in sorted(passed.items())))
+            output_note("passed over: " + ", ".join(f"{n:,} ({name})" for name, n in sorted(passed.items())))
     held = detector.counters["not_told_in_warmup"]
     if held and not detector.warming:
-        note(f"{held:,} anomalous records were not told while the site was learned; --warmup 0 tells them")
+        output_note(f"{held:,} anomalous records were not told while the site was learned; --warmup 0 tells them")
     elif held:
-        note("there were too few records to learn the site from: expect false alarms among these alerts")
+        output_note("there were too few records to learn the site from: expect false alarms among these alerts")
 
 
 _REPORTED_COUNTERS = (
@@ -202,5 +202,5 @@ _REPORTED_COUNTERS = (
 
 
 def _temporary_state() -> str:
-    """A state folder for one watch."""
+    """Make a state folder for one watch."""
     return tempfile.mkdtemp(prefix="netclust-watch-")

@@ -45,9 +45,9 @@ def detect_records(
     on_error: SkipOption = OnError.stop,
 ) -> None:
     """Judge records that nobody has labelled, and write what is anomalous."""
-    from netclust.stream.commands.run_detect import run
+    from netclust.stream.commands.run_detect import run_detect
 
-    run(model, input, output, every, why, window, mature, alerts, json, on_error.value)
+    run_detect(model, input, output, every, why, window, mature, alerts, json, on_error.value)
 
 
 @app.command("flows")
@@ -88,7 +88,7 @@ def flows(
 ) -> None:
     """Turn captures or live traffic into connection records."""
     from netclust.stream.commands.run_flows import Live
-    from netclust.stream.commands.run_flows import run as run_flows
+    from netclust.stream.commands.run_flows import run_flows as run_flows
     from netclust.stream.packets.flow_table import FlowTimeouts
 
     run_flows(
@@ -128,10 +128,10 @@ def explain_records(
     on_error: SkipOption = OnError.stop,
 ) -> None:
     """Say why a record got its verdict: what it is like, what it is unlike, and which attributes say so."""
-    from netclust.stream.commands.run_explain import run
+    from netclust.stream.commands.run_explain import run_explain
 
     warn_without_window(context, feedback)
-    run(
+    run_explain(
         model, test, record, protocol.value, feedback.value, delay, window, partial, mature, top, labels, json,
         on_error.value,
     )  # fmt: skip

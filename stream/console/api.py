@@ -17,15 +17,15 @@ from starlette.responses import Response, StreamingResponse
 from netclust._version import __version__
 from netclust.linking.verdicts import VERDICTS
 from netclust.stream.alerts.alert_events import Alert
-from netclust.stream.console.events import MAX_LISTENERS, frame
+from netclust.stream.console.events import MAX_LISTENERS, event_frame
 from netclust.stream.console.filters import Filters, filters_of
 from netclust.stream.console.forest import CAPACITY, Node, Nodes, Step
 from netclust.stream.console.overview import SECONDS, as_columns
-from netclust.stream.console.packets import Extracted, connections_of, extract
+from netclust.stream.console.packets import Extracted, extract_packets, packet_connections
 from netclust.stream.console.triage import Answered, Brief
 from netclust.stream.console.view import View
 from netclust.stream.http.guard import RefusedError, json_response
-from netclust.stream.http.operations import ListQuery, Operation, Strict, query_of
+from netclust.stream.http.operations import ListQuery, Operation, Strict, operation_query
 from netclust.stream.store.requests import parse_since
 from netclust.stream.store.store_feedback import NotFoundError
 from netclust.stream.store.store_rows import ClusterRow, LabelRow
@@ -221,14 +221,14 @@ class ConsoleApi:
         if hub.listeners >= MAX_LISTENERS:
             raise RefusedError(503, "too_many", f"{MAX_LISTENERS} pages listen already: close one")
         request.scope["netclust.endless"] = True
-        first = [frame("hello", {"instance": self.view.instance, "version": __version__})]
+        first = [event_frame("hello", {"instance": self.view.instance, "version": __version__})]
         if self.view.now is not None:
-            first.append(frame("overview", self.view.now))
+            first.append(event_frame("overview", self.view.now))
         return StreamingResponse(hub.listen(*first), media_type="text/event-stream")
 
     async def overview(self, request: Request) -> Response:
         """Samples of seconds, or of minutes where more is wanted."""
-        seconds = query_of(request, _Overview).seconds
+        seconds = operation_query(request, _Overview).seconds
         if seconds <= SECONDS:
             rows = self.view.overview.recent(seconds)
         else:
@@ -237,7 +237,7 @@ class ConsoleApi:
 
     async def timeline(self, request: Request) -> Response:
         """Alerts by when they began."""
-        q, now = query_of(request, _Timeline), self.store.clock()
+        q, now = operation_query(request, _Timeline), self.store.clock()
         since, until = (parse_since(text, now) if text else None for text in (q.since, q.until))
         return json_response(await run_in_threadpool(self.view.history.timeline, since, until, q.buckets))
 
@@ -250,7 +250,7 @@ class ConsoleApi:
         (brief,) = self.view.triage.briefs([alert])
         labels = self.view.triage.labels("alert", alert.id)
         files, why = self.view.captures(alert)
-        if files and not connections_of(alert):
+        if files and not packet_connections(alert):
             files, why = [], "the alert has no addresses to look for"
         settles = self.view.triage.resolves(alert.id, self.view.classes())
         return _AlertDetails(
@@ -271,19 +271,19 @@ class ConsoleApi:
 
     def _extract(self, alert: Alert) -> Extracted:
         files, why = self.view.captures(alert)
-        wanted = connections_of(alert)
+        wanted = packet_connections(alert)
         if not files or not wanted:
             raise RefusedError(404, "no_packets", why or "the alert has no addresses to look for")
         if not self._extracting.acquire(blocking=False):  # it reads whole captures, and threads are few
             raise RefusedError(503, "busy", "packets of another alert are being looked for: try again in some seconds")
         try:
-            return extract(files, wanted)
+            return extract_packets(files, wanted)
         finally:
             self._extracting.release()
 
     async def backlog(self, request: Request) -> Response:
         """Alerts that wait for an answer."""
-        limit = query_of(request, ListQuery).limit
+        limit = operation_query(request, ListQuery).limit
         found = await run_in_threadpool(
             self._fresh, "backlog", 0, lambda: self.view.triage.backlog(self.view.classes())
         )
@@ -305,14 +305,14 @@ class ConsoleApi:
 
     async def extent(self, request: Request) -> Response:
         """From when to when records are stored."""
-        buckets = query_of(request, _Extent).buckets
+        buckets = operation_query(request, _Extent).buckets
         return json_response(
             await run_in_threadpool(self._fresh, "extent", buckets, lambda: self.view.history.extent(buckets))
         )
 
     async def forest(self, request: Request) -> Response:
         """Records, live or of a time that is stored."""
-        q = query_of(request, _Forest)
+        q = operation_query(request, _Forest)
         found = await run_in_threadpool(self._live if q.until is None else self._past, q)
         return json_response(found)
 

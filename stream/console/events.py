@@ -2,7 +2,7 @@
 
 The detector's thread publishes; the server's loop hands out. A page that takes too little is told that it missed some.
 
->>> frame("label", {"label_seq": 1})
+>>> event_frame("label", {"label_seq": 1})
 b'event: label\\ndata: {"label_seq":1}\\n\\n'
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["MAX_LISTENERS", "EventHub", "frame"]
+__all__ = ["MAX_LISTENERS", "EventHub", "event_frame"]
 
 MAX_LISTENERS = 32
 WAITING = 256
@@ -29,8 +29,8 @@ LAGGED = b"event: lagged\ndata: {}\n\n"
 BYE = b"event: bye\ndata: {}\n\n"
 
 
-def frame(event: str, data: Any) -> bytes:
-    """One event as it is sent; JSON has no line breaks of its own."""
+def event_frame(event: str, data: Any) -> bytes:
+    """Return one event as it is sent; JSON has no line breaks of its own."""
     return b"event: " + event.encode() + b"\ndata: " + msgspec.json.encode(data) + b"\n\n"
 
 
@@ -75,7 +75,7 @@ class EventHub:
     def publish(self, event: str, data: Any) -> None:
         """Tell all; costs nothing where nobody listens."""
         if self._listeners:
-            self._in_loop(self._spread, frame(event, data))
+            self._in_loop(self._spread, event_frame(event, data))
 
     def close(self) -> None:
         """Say goodbye: the streams end."""

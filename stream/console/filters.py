@@ -30,7 +30,7 @@ import msgspec
 
 from netclust.stream.alerts.alert_events import Alert, Count
 from netclust.stream.alerts.alert_summary import RATE_LIMIT
-from netclust.stream.console.packets import SLACK_NS, Address, connections_of, plain_address, plain_port
+from netclust.stream.console.packets import SLACK_NS, Address, packet_connections, plain_address, plain_port
 from netclust.stream.packets.flow_table import FlowTimeouts
 
 __all__ = ["FEW", "Filters", "filters_of"]
@@ -135,7 +135,7 @@ def _span(alert: Alert) -> tuple[int, int]:
     """From the first packet to the last, as far as is known: a record's time is when it was over."""
     if not 0 <= alert.first_seen <= alert.last_seen:
         return -1, -1
-    starts = [connection.start for connection in connections_of(alert)]
+    starts = [connection.start for connection in packet_connections(alert)]
     return max(min([alert.first_seen - _RECORD_NS, *starts]) - SLACK_NS, 0), alert.last_seen + SLACK_NS
 
 

@@ -25,14 +25,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.kernels.linking.lineage import UNKNOWN, follow, new_lineage, walk
+from netclust.kernels.linking.lineage import UNKNOWN, follow_lineage, new_lineage, walk_lineage
 from netclust.linking.verdicts import NORMAL, ROOT, ROOT_HANDLE, VERDICTS, VIAS, Verdicts, reference_index
 from netclust.records.batch import Batch
 from netclust.records.encoding import ShownRecord
 from netclust.records.labels import NOVEL_NAME
 from netclust.stream.token_bucket import Bucket
 
-__all__ = ["CAPACITY", "LinkForest", "Node", "Nodes", "Step", "load_kernels"]
+__all__ = ["CAPACITY", "LinkForest", "Node", "Nodes", "Step", "load_forest_kernels"]
 
 CAPACITY = 10_000
 """Nodes in memory: what a page can draw thirty times a second."""
@@ -170,7 +170,7 @@ class LinkForest:
         keep[chosen] = 1
         times = np.where(batch.time >= 0, batch.time, now)
         numbers = self._label_numbers(verdicts.label, labels)
-        follow(first, verdicts.parent, keep, self._lineage)
+        follow_lineage(first, verdicts.parent, keep, self._lineage)
         places = np.arange(first, first + n) & (len(self._lineage.tick) - 1)
         seen = self._seen
         seen.cluster[places], seen.label[places], seen.verdict[places] = verdicts.cluster, numbers, verdicts.verdict
@@ -305,7 +305,7 @@ class LinkForest:
     def path(self, tick: int) -> list[Step]:
         """The links from a record up to the root or a reference, as far as they are remembered. Detector's thread."""
         newest, oldest = np.zeros(PATH_NEWEST, np.int64), np.zeros(PATH_OLDEST, np.int64)
-        count = walk(self._lineage, tick, newest, oldest)
+        count = walk_lineage(self._lineage, tick, newest, oldest)
         if not count:
             return []
         steps = list(range(min(count, PATH_NEWEST)))
@@ -335,12 +335,12 @@ class LinkForest:
 
 
 def _finite(score: Any) -> float | None:
-    """A score as JSON can hold it: without any normal referent it is infinite."""
+    """Return A score as JSON can hold it: without any normal referent it is infinite."""
     return float(score) if np.isfinite(score) else None
 
 
-def load_kernels() -> None:
+def load_forest_kernels() -> None:
     """Compile what takes records into a forest and follows their links, or load it from the cache."""
     lineage = new_lineage(1)
-    follow(0, np.zeros(0, np.int64), np.zeros(0, np.uint8), lineage)
-    walk(lineage, 0, np.zeros(1, np.int64), np.zeros(1, np.int64))
+    follow_lineage(0, np.zeros(0, np.int64), np.zeros(0, np.uint8), lineage)
+    walk_lineage(lineage, 0, np.zeros(1, np.int64), np.zeros(1, np.int64))

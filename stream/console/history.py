@@ -21,7 +21,7 @@ import msgspec
 from netclust.linking.verdicts import NORMAL, VERDICTS
 from netclust.stream.console.forest import Node, Step
 from netclust.stream.store.store import Store
-from netclust.stream.store.store_audit import fetch
+from netclust.stream.store.store_audit import fetch_audit
 from netclust.stream.store.store_rows import KEPT_CONTEXT, SEVERITIES, ClusterRow
 
 __all__ = ["History"]
@@ -102,7 +102,7 @@ class History:
                     f"FROM (SELECT {names}, (SELECT count(*) FROM alert_clusters WHERE cluster = ident) AS alerts "  # noqa: S608
                     f"FROM clusters WHERE ident IN ({', '.join('?' * len(some))}))"
                 )
-                found += fetch(db, ClusterRow, rest, some)
+                found += fetch_audit(db, ClusterRow, rest, some)
         return found
 
     def entities(self, idents: Sequence[int]) -> dict[int, str]:

@@ -10,7 +10,7 @@ bounds of packets, bytes and time. What is beyond a bound is left out, and `cut`
 ...     line = Path(folder, "c.csv").read_text().splitlines()[1].split(",")
 ...     start, end = (round(float(seconds) * 1e9) for seconds in line[5:7])
 ...     one = PacketConnection(line[0], int(line[1]), line[2], int(line[3]), line[4], start, end)
-...     found = extract([f"{folder}/c.pcap"], [one])
+...     found = extract_packets([f"{folder}/c.pcap"], [one])
 >>> found.packets > 0, found.format, found.cut, found.data[:4].hex()
 (True, 'pcap', False, '4d3cb2a1')
 """
@@ -40,12 +40,20 @@ from netclust.stream.alerts.alert_events import Alert
 from netclust.stream.config import Config
 from netclust.stream.packets.capture_files import CaptureFile, list_captures
 from netclust.stream.packets.capture_writer import CaptureWriter
-from netclust.stream.packets.connections import PROTOCOLS, protocol_ids
+from netclust.stream.packets.connections import PROTOCOLS, connection_protocol_ids
 from netclust.stream.packets.flow_table import FlowTimeouts
 from netclust.stream.packets.packet_blocks import INDEX, NO_VLAN, PacketBlock
 from netclust.stream.sources.conn_records import iso_ns
 
-__all__ = ["Extracted", "PacketConnection", "captures_of", "connections_of", "extract", "plain_address", "plain_port"]
+__all__ = [
+    "Extracted",
+    "PacketConnection",
+    "extract_packets",
+    "packet_captures",
+    "packet_connections",
+    "plain_address",
+    "plain_port",
+]
 
 MAX_PACKETS = 2000
 MAX_BYTES = 2 << 20
@@ -113,15 +121,15 @@ def plain_port(value: object) -> int | None:
     return found if 0 <= found < 1 << 16 else None
 
 
-def connections_of(alert: Alert) -> list[PacketConnection]:
-    """The connections that an alert gives as examples. One that cannot be understood in full is left out.
+def packet_connections(alert: Alert) -> list[PacketConnection]:
+    """Return the example connections of an alert. One that cannot be understood in full is left out.
 
     Where it is not told how long one lasted, that is as long as a record can be, and not beyond the alert.
 
     >>> example = {"source": "10.0.0.7", "source_port": "4000", "destination": "10.0.0.1", "destination_port": "80",
     ...            "protocol": "tcp", "start": "1970-01-01T00:00:02.000000000Z", "duration_ms": 1500.0}
     >>> kind = {"kind": "novel", "label": "novel", "entity": "10.0.0.7", "entity_kind": "source"}
-    >>> connections_of(Alert(id="a-1", example=example, **kind))[0][4:]
+    >>> packet_connections(Alert(id="a-1", example=example, **kind))[0][4:]
     ('tcp', 2000000000, 3500000000)
     """
     examples: Sequence[Mapping[str, Any]] = getattr(alert, "examples", []) or [alert.example]
@@ -129,12 +137,12 @@ def connections_of(alert: Alert) -> list[PacketConnection]:
     return list(dict.fromkeys(connection for connection in found if connection is not None))
 
 
-def captures_of(config: Config, alert: Alert) -> tuple[list[Path], str]:
-    """The captures that an alert's packets can be read from again; else none, and why.
+def packet_captures(config: Config, alert: Alert) -> tuple[list[Path], str]:
+    """Return the captures that an alert's packets can be read from again; else none, and why.
 
     >>> from netclust.stream.config import parse_config
     >>> alert = Alert(id="a-1", kind="novel", label="novel", entity="10.0.0.7", entity_kind="source", source="live")
-    >>> captures_of(parse_config('source = [{kind = "live", interfaces = ["eth0"]}]'), alert)
+    >>> packet_captures(parse_config('source = [{kind = "live", interfaces = ["eth0"]}]'), alert)
     ([], 'the source is live: packets are not kept')
     """
     source = next((source for source in config.sources if source.name == alert.source), None)
@@ -161,7 +169,7 @@ def captures_of(config: Config, alert: Alert) -> tuple[list[Path], str]:
     return [Path(source.path)], ""
 
 
-def extract(
+def extract_packets(
     files: Sequence[str | Path],
     connections: Sequence[PacketConnection],
     *,
@@ -169,7 +177,7 @@ def extract(
     max_bytes: int = MAX_BYTES,
     max_seconds: float = MAX_SECONDS,
 ) -> Extracted:
-    """The packets of those connections, both directions, in order of time; where there are too many, the first ones.
+    """Extract the packets of those connections, both directions, in order of time; if too many, the first ones.
 
     ICMP and what else has no ports is found by its addresses. Fragments behind the first are left out: they have no
     ports. The captures are taken to be in order to within a minute: none is read further than that behind the last
@@ -312,7 +320,7 @@ class _Ends(NamedTuple):
         found = (here | back) & ((packets["family"] == decode.FAMILY_IPV6) == self.is_v6)
         found &= (packets["time"] >= self.start) & (packets["time"] <= self.end)
         if self.protocol:
-            found &= protocol_ids(packets["proto"]) == self.protocol
+            found &= connection_protocol_ids(packets["proto"]) == self.protocol
         return np.asarray(found)
 
 

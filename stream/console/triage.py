@@ -18,7 +18,7 @@ import msgspec
 
 from netclust.errors import InputError
 from netclust.stream.alerts.alert_events import Alert, ClosedBy, EntityKind, Kind, Severity
-from netclust.stream.alerts.alert_severity import rank_of
+from netclust.stream.alerts.alert_severity import severity_rank_of
 from netclust.stream.alerts.suppression import SuppressionSet, suppression_of
 from netclust.stream.store.store import Store
 from netclust.stream.store.store_feedback import labels_about, labels_of
@@ -177,7 +177,7 @@ def _muted(row: _Row, rules: SuppressionSet, now: int) -> str:
 
 
 def _ranked(rows: Sequence[_Row], classes: int) -> list[tuple[_Row, Resolution]]:
-    """Alerts with what an answer to each settles, most first."""
+    """Return alerts with what an answer to each settles, most first."""
     about = {row.id: frozenset(row.clusters) for row in rows}
     sharing: dict[int, list[_Row]] = defaultdict(list)
     for row in rows:
@@ -189,4 +189,4 @@ def _ranked(rows: Sequence[_Row], classes: int) -> list[tuple[_Row, Resolution]]
         others = {other.id: other for cluster in labelled for other in sharing[cluster]}
         others = {ident: other for ident, other in others.items() if about[ident] <= labelled} | {row.id: row}
         found.append((row, Resolution(len(others), sum(other.records for other in others.values()))))
-    return sorted(found, key=lambda f: (-f[1].alerts, -rank_of(f[0].severity_score), -f[1].records, f[0].id))
+    return sorted(found, key=lambda f: (-f[1].alerts, -severity_rank_of(f[0].severity_score), -f[1].records, f[0].id))

@@ -52,7 +52,7 @@ def load_model(config: Config) -> Model:
 
 
 def _schema_of(source: SourceConfig, model: Model) -> Schema:
-    """The schema in which a source gives its records: the model's."""
+    """Return the schema in which a source gives its records: the model's."""
     schema = model.encoding.schema
     if source.schema_ and source.schema_ != schema.name and not source.schema_.endswith(".toml"):
         raise InputError(f"source {source.name}: schema {source.schema_} is not that of the model ({schema.name})")

@@ -127,7 +127,7 @@ class CheckpointStore:
                 yield part
             yield digest.digest()
 
-        container.write_parts(path, with_digest())
+        container.write_container_parts(path, with_digest())
         os.chmod(path, 0o600)
         descriptor = os.open(self.folder, os.O_RDONLY)
         try:
@@ -154,7 +154,7 @@ class CheckpointStore:
         return None
 
     def _read(self, path: Path) -> Loaded:
-        arrays, facts = container.unpack(_verified(path), KIND, str(path))
+        arrays, facts = container.unpack_container(_verified(path), KIND, str(path))
         base: bytes | None = None
         if name := facts.get("base"):
             if not isinstance(name, str) or not _NAME.fullmatch(name):
@@ -190,7 +190,7 @@ class CheckpointStore:
 
 def _verified(path: Path) -> bytes:
     """The content of a file, if its checksum says that it is whole."""
-    data = container.read_bytes(path)
+    data = container.read_container_bytes(path)
     content, digest = data[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
     if len(data) <= _DIGEST_BYTES or hashlib.sha256(content).digest() != digest:
         raise ModelError(f"{path}: torn or corrupt, its checksum does not fit")

@@ -15,7 +15,7 @@ from netclust.stream.alerts.alert_events import AlertEvent, Event
 from netclust.stream.config import Config
 from netclust.stream.console.forest import Step
 from netclust.stream.console.overview import Sample
-from netclust.stream.console.packets import captures_of
+from netclust.stream.console.packets import packet_captures
 from netclust.stream.console.triage import Brief
 from netclust.stream.console.view import View
 from netclust.stream.daemon.daemon_metrics import trouble_of
@@ -59,7 +59,7 @@ class ConsoleFeed:
         self.view = View(
             store,
             classes=lambda: len(detector.model.encoding.labels),
-            captures=lambda alert: captures_of(config, alert),
+            captures=lambda alert: packet_captures(config, alert),
         )
         self._paths: dict[str, list[Step]] = {}
         self._at = self._saved_at = 0.0

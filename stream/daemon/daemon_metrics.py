@@ -11,7 +11,7 @@ from netclust.stream.daemon.queues import Inbox, SourceQueue
 from netclust.stream.detection.detector import Detector
 from netclust.stream.telemetry.telemetry import Telemetry
 
-__all__ = ["linker_counts", "measure", "trouble_of"]
+__all__ = ["linker_counts", "register_daemon_metrics", "trouble_of"]
 
 
 def trouble_of(queue: SourceQueue) -> str:
@@ -26,7 +26,7 @@ def linker_counts(linker: Linker) -> dict[str, int]:
     return linker.counters() | {f"labels_dropped_{reason}": count for reason, count in linker.labels.dropped.items()}
 
 
-def measure(
+def register_daemon_metrics(
     telemetry: Telemetry, config: Config, inbox: Inbox, detector: Detector, folder: Path, ready: Callable[[], bool]
 ) -> None:
     """Let Prometheus ask everybody."""

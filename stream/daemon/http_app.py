@@ -41,7 +41,15 @@ from netclust.stream.console.api import ConsoleApi
 from netclust.stream.console.assets import console_routes
 from netclust.stream.console.view import View
 from netclust.stream.http.guard import Guard, error_response, is_loopback, json_response, parse_listen
-from netclust.stream.http.operations import ListQuery, Operation, Strict, body_of, description, query_of, routes
+from netclust.stream.http.operations import (
+    ListQuery,
+    Operation,
+    Strict,
+    describe_operations,
+    operation_body,
+    operation_query,
+    operation_routes,
+)
 from netclust.stream.store.requests import SuppressionRule, parse_since, parse_until
 from netclust.stream.store.store import Store, StoreError
 from netclust.stream.store.store_feedback import NotFoundError
@@ -177,11 +185,11 @@ def make_app(control: Control, listen: str = DEFAULT_LISTEN) -> Starlette:
     operations = [*console.operations(), *_Api(control).operations()]
 
     async def openapi(request: Request) -> Response:
-        return json_response(description(operations, __version__))
+        return json_response(describe_operations(operations, __version__))
 
     operations.append(Operation("GET", f"{V1}/openapi.json", openapi, "This.", result=dict[str, Any]))
     return Starlette(
-        routes=[*console_routes(), *routes(operations)],
+        routes=[*console_routes(), *operation_routes(operations)],
         middleware=[Middleware(Guard, token=lambda: control.token, loopback=loopback)],
         exception_handlers={
             NotFoundError: _error_handler(404, "not_found"),
@@ -252,7 +260,7 @@ class _Api:
         return json_response(await run_in_threadpool(self.control.status))
 
     async def alerts(self, request: Request) -> Response:
-        q = query_of(request, _AlertQuery)
+        q = operation_query(request, _AlertQuery)
         since = parse_since(q.since, self.store.clock()) if q.since else None
         state = None if q.state == "all" else q.state
         among = q.limit if q.order == "newest" else MOST_ALERTS
@@ -264,20 +272,20 @@ class _Api:
         return json_response({"alerts": found})
 
     async def clusters(self, request: Request) -> Response:
-        limit = query_of(request, ListQuery).limit
+        limit = operation_query(request, ListQuery).limit
         return json_response({"clusters": await run_in_threadpool(self.store.clusters, limit)})
 
     async def audit(self, request: Request) -> Response:
-        limit = query_of(request, ListQuery).limit
+        limit = operation_query(request, ListQuery).limit
         return json_response({"audit": await run_in_threadpool(self.store.audit, limit)})
 
     async def labels(self, request: Request) -> Response:
-        q = query_of(request, _LabelQuery)
+        q = operation_query(request, _LabelQuery)
         found = await run_in_threadpool(self.store.labels, q.after, q.limit, newest=q.newest, status=q.status)
         return json_response({"labels": found})
 
     async def add_label(self, request: Request) -> Response:
-        attribution = await body_of(request, _Label)
+        attribution = await operation_body(request, _Label)
         row = await run_in_threadpool(
             self.store.add_label, attribution.target, attribution.label, attribution.by, attribution.why
         )
@@ -285,18 +293,18 @@ class _Api:
         return json_response({"label": row}, 201)
 
     async def undo(self, request: Request) -> Response:
-        attribution = await body_of(request, _Who)
+        attribution = await operation_body(request, _Who)
         row = await run_in_threadpool(self.store.add_undo, request.path_params["seq"], attribution.by, attribution.why)
         self._changed("label", row)
         return json_response({"label": row}, 201)
 
     async def suppressions(self, request: Request) -> Response:
-        q, now = query_of(request, _SuppressionQuery), self.store.clock()
+        q, now = operation_query(request, _SuppressionQuery), self.store.clock()
         found = await run_in_threadpool(self.store.suppressions, not q.all, now, q.limit)
         return json_response({"suppressions": [row.shown(now) for row in found]})
 
     async def add_suppression(self, request: Request) -> Response:
-        attribution, now = await body_of(request, _Suppression), self.store.clock()
+        attribution, now = await operation_body(request, _Suppression), self.store.clock()
         until = parse_until(attribution.until, now)
         row = await run_in_threadpool(
             self.store.add_suppression, attribution.rule(), reason=attribution.reason, by=attribution.by, until=until
@@ -305,7 +313,7 @@ class _Api:
         return json_response({"suppression": row.shown(now)}, 201)
 
     async def remove_suppression(self, request: Request) -> Response:
-        attribution = await body_of(request, _Who)
+        attribution = await operation_body(request, _Who)
         row = await run_in_threadpool(
             self.store.remove_suppression, request.path_params["id"], attribution.by, attribution.why
         )
@@ -313,7 +321,7 @@ class _Api:
         return json_response({"suppression": row.shown(self.store.clock())})
 
     async def reload(self, request: Request) -> Response:
-        attribution = await body_of(request, _Who)
+        attribution = await operation_body(request, _Who)
         done, message = await run_in_threadpool(self.control.reload)
         with contextlib.suppress(StoreError):  # it has happened, whether it can be noted or not
             await run_in_threadpool(

@@ -17,13 +17,13 @@ from netclust.scoring.model import Model
 from netclust.stream.config import Config
 from netclust.stream.logs import Log
 
-__all__ = ["leaving_cache", "load_kernels", "log_compilation"]
+__all__ = ["leaving_cache", "log_kernel_preload", "preload_kernels"]
 
 _PACKETS = {"capture", "live"}
 _LOGS = {"zeek", "eve"}
 
 
-def log_compilation(log: Log) -> None:
+def log_kernel_preload(log: Log) -> None:
     """Log that kernels will be compiled, before any is used: a first start is silent for up to a minute."""
     from netclust.kernels.cache_folder import is_warm
     from netclust.kernels.jit import CACHE_FOLDER
@@ -42,8 +42,8 @@ def _import_later_ones() -> None:
     import netclust.shipped.loading  # noqa: F401
 
 
-def load_kernels(config: Config, model: Model, *, warming: bool) -> None:
-    """Everything that sources and the linker of this configuration run, and what is imported later on."""
+def preload_kernels(config: Config, model: Model, *, warming: bool) -> None:
+    """Load everything that sources and the linker of this configuration run, and import what is needed later."""
     _import_later_ones()
     schema = model.encoding.schema
     Linker(model, config.window.linker()).process_with_evidence(model.reference[:1])
@@ -53,11 +53,11 @@ def load_kernels(config: Config, model: Model, *, warming: bool) -> None:
     if "live" in kinds:
         from netclust.stream.packets import live
 
-        live.load_kernels()
+        live.load_live_kernels()
     if kinds & _LOGS:
         _load_logs(schema.name)
     if "records" in kinds:
-        from netclust.records.reader import load_kernels as load_parser
+        from netclust.records.reader import load_reader_kernels as load_parser
 
         load_parser(schema)
     if warming:
@@ -72,7 +72,7 @@ def _load_packets(schema: str) -> None:
     from netclust.stream.packets import flow_table
     from netclust.stream.sources.packet_flows import PacketFlows
 
-    flow_table.load_kernels()
+    flow_table.load_flow_kernels()
     flows = PacketFlows(schema, Counter(), max_flows=16)
     flows.table.advance(0)
     flows.finish()

@@ -13,13 +13,13 @@ from netclust.stream.logs import Log
 from netclust.stream.sources.base import is_socket
 from netclust.stream.store.store import Store, StoreError
 
-__all__ = ["bridge_gap", "detector_of", "numbers_of"]
+__all__ = ["bridge_gap", "resumed_detector", "resumed_source_numbers"]
 
 _PREFIX = "detector."
 
 
-def numbers_of(config: Config, loaded: Loaded | None) -> dict[str, int]:
-    """The number of every source: those of a checkpoint never change, new ones come behind."""
+def resumed_source_numbers(config: Config, loaded: Loaded | None) -> dict[str, int]:
+    """Return the number of every source: those of a checkpoint never change, new ones come behind."""
     numbers: dict[str, int] = {} if loaded is None else dict(loaded.facts.get("numbers", {}))
     for source in config.sources:
         numbers.setdefault(source.name, 1 + max(numbers.values(), default=-1))
@@ -40,10 +40,10 @@ def bridge_gap(detector: Detector, store: Store, log: Log, *, all_lost: bool) ->
         log.error("the store could not be asked about what was lost", why=str(error))
 
 
-def detector_of(
+def resumed_detector(
     config: Config, model: Model, loaded: Loaded | None, archive: ModelArchive, names: list[str], log: Log
 ) -> Detector:
-    """The detector of a checkpoint, with the configured model; a new one where that cannot be."""
+    """Return the detector of a checkpoint, with the configured model; a new one where that cannot be."""
     patient = not any(source.kind == "live" or is_socket(source.path) for source in config.sources)
     if loaded is None:
         return Detector(model, config, names=names, patient=patient)

@@ -22,16 +22,16 @@ from netclust.stream.daemon import build
 from netclust.stream.daemon.background_writer import BackgroundWriter
 from netclust.stream.daemon.checkpoint import CheckpointStore, Cut, Loaded
 from netclust.stream.daemon.checkpointing import Checkpointer
-from netclust.stream.daemon.daemon_metrics import measure, trouble_of
+from netclust.stream.daemon.daemon_metrics import register_daemon_metrics, trouble_of
 from netclust.stream.daemon.decisions import Decisions
-from netclust.stream.daemon.kernel_preload import leaving_cache, load_kernels, log_compilation
+from netclust.stream.daemon.kernel_preload import leaving_cache, log_kernel_preload, preload_kernels
 from netclust.stream.daemon.model_archive import ModelArchive
 from netclust.stream.daemon.notify import Notifier
 from netclust.stream.daemon.operator_warnings import TroubleLog
 from netclust.stream.daemon.outputs import Outputs
 from netclust.stream.daemon.queues import Inbox
 from netclust.stream.daemon.reloading import Reloader
-from netclust.stream.daemon.resuming import bridge_gap, detector_of, numbers_of
+from netclust.stream.daemon.resuming import bridge_gap, resumed_detector, resumed_source_numbers
 from netclust.stream.daemon.source_states import SourceStates
 from netclust.stream.detection.detector import Outcome
 from netclust.stream.logs import Log
@@ -108,7 +108,7 @@ class Daemon:
 
     def _open(self) -> None:
         self.trouble_log = TroubleLog(self.log)
-        log_compilation(self.log)
+        log_kernel_preload(self.log)
         self.log_old_spellings(self.config)
         model = build.check_config(self.config)
         self._lock_folder()
@@ -144,9 +144,11 @@ class Daemon:
             self.store, self.detector, self.telemetry, self.log, archive=self.archive,
             label_seq=int(facts.get("label_seq", 0)), rollback=int(facts.get("rollback", 0)),
         )  # fmt: skip
-        measure(self.telemetry, self.config, self.inbox, self.detector, self.folder, lambda: self.phase == "running")
+        register_daemon_metrics(
+            self.telemetry, self.config, self.inbox, self.detector, self.folder, lambda: self.phase == "running"
+        )
         # Before rights are given up: the cache may be root's.
-        load_kernels(self.config, self.detector.model, warming=self.detector.warming)
+        preload_kernels(self.config, self.detector.model, warming=self.detector.warming)
         self.console_feed = self._open_viewing()
         self._open_http()
         self._drop_rights()
@@ -187,9 +189,9 @@ class Daemon:
         for why in self.checkpoints.refused:
             self.telemetry.checkpointed(False)
             self.log.error("a checkpoint cannot be used, an older one is tried", why=why)
-        self.numbers = numbers_of(self.config, loaded)
+        self.numbers = resumed_source_numbers(self.config, loaded)
         names = sorted(self.numbers, key=self.numbers.__getitem__)
-        self.detector = detector_of(self.config, model, loaded, self.archive, names, self.log)
+        self.detector = resumed_detector(self.config, model, loaded, self.archive, names, self.log)
         counted = self.detector.counters
         self._drift_counted = {what: counted[f"drift_{what}"] for what in self.detector.drift.scores()}
         self._configured = model.fingerprint

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from netclust.errors import InputError
 from netclust.linking.linker import Linker
-from netclust.linking.weight_updates import steer
-from netclust.records.batch import Batch, concat
+from netclust.linking.weight_updates import update_weights
+from netclust.records.batch import Batch, concat_batches
 from netclust.scoring.model import Model
 from netclust.stream.alerts.exemplars import Rows
 
@@ -124,7 +124,7 @@ class Answers:
             seq=np.zeros(len(rows), np.uint64),
         )
         self.pins += len(rows)
-        return linker.with_model(replace(model, reference=concat([model.reference, pins]))), list(
+        return linker.with_model(replace(model, reference=concat_batches([model.reference, pins]))), list(
             range(first, first + len(rows))
         )
 
@@ -139,7 +139,9 @@ class Answers:
         if normal is None or other is None:
             return linker
         right, wrong = (normal, other) if answer.label in linker.labels.normal else (other, normal)
-        model = steer(linker.model, record, right, wrong, rate=self.update_rate, start=self.start or linker.model)
+        model = update_weights(
+            linker.model, record, right, wrong, rate=self.update_rate, start=self.start or linker.model
+        )
         return linker.with_model(model)
 
     def _undo(self, answer: Answer, linker: Linker) -> Result:

@@ -212,7 +212,7 @@ class _Watched:
 
 
 def _change_point(values: NDArray[np.float64]) -> int:
-    """Where the second part begins if a series is cut in two whose means differ most clearly.
+    """Return where the second part begins if a series is cut in two whose means differ most clearly.
 
     ADWIN says that there was a change; what it drops then is only the oldest part of what was before.
 

@@ -24,7 +24,7 @@ import numpy as np
 from netclust.errors import InputError, ModelError
 from netclust.foundation.container import Arrays
 from netclust.linking.adaptation import adapt, adaptation_of
-from netclust.records.batch import Batch, concat
+from netclust.records.batch import Batch, concat_batches
 from netclust.scoring.model import Model
 
 __all__ = ["WarmUp"]
@@ -75,7 +75,7 @@ class WarmUp:
             raise
 
     def _fit(self) -> None:
-        site = concat(self._site)
+        site = concat_batches(self._site)
         self._site = [site]
         if not self.reserve:
             self._fitting = Future()
@@ -95,7 +95,7 @@ class WarmUp:
         """What a checkpoint needs besides `left`."""
         if not self._site:
             return {}
-        site = concat(self._site)
+        site = concat_batches(self._site)
         self._site = [site]
         return {"site.num": site.num, "site.code": site.code, "site.time": site.time}
 

@@ -4,7 +4,7 @@
 ...     word: str = ""
 >>> async def answer(request): ...
 >>> asked = Operation("GET", "/api/v1/words", answer, "Words.", query=Word, result=dict[str, int])
->>> description([asked], version="1")["paths"]["/api/v1/words"]["get"]["parameters"][1]["name"]
+>>> describe_operations([asked], version="1")["paths"]["/api/v1/words"]["get"]["parameters"][1]["name"]
 'word'
 """
 
@@ -23,7 +23,17 @@ from starlette.routing import Route
 
 from netclust.stream.http.guard import RefusedError
 
-__all__ = ["MAX_LIMIT", "Error", "ListQuery", "Operation", "Strict", "body_of", "description", "query_of", "routes"]
+__all__ = [
+    "MAX_LIMIT",
+    "Error",
+    "ListQuery",
+    "Operation",
+    "Strict",
+    "describe_operations",
+    "operation_body",
+    "operation_query",
+    "operation_routes",
+]
 
 MAX_BODY_BYTES = 64 << 10
 BODY_SECONDS = 10.0
@@ -85,15 +95,15 @@ class Operation:
 Given = TypeVar("Given", bound=msgspec.Struct)
 
 
-def query_of(request: Request, kind: type[Given]) -> Given:
-    """What stands behind the question mark, checked."""
+def operation_query(request: Request, kind: type[Given]) -> Given:
+    """Return the checked query of a request."""
     try:
         return msgspec.convert(dict(request.query_params), kind, strict=False)
     except msgspec.ValidationError as error:
         raise RefusedError(400, "query", str(error)) from None
 
 
-async def body_of(request: Request, kind: type[Given]) -> Given:
+async def operation_body(request: Request, kind: type[Given]) -> Given:
     """What was sent: read within a bound and a time; nothing at all stands for `{}`."""
     data = bytearray()
     try:
@@ -110,13 +120,13 @@ async def body_of(request: Request, kind: type[Given]) -> Given:
         raise RefusedError(400, "body", str(error)) from None
 
 
-def routes(operations: Iterable[Operation]) -> list[Route]:
-    """The operations as the application wants them."""
+def operation_routes(operations: Iterable[Operation]) -> list[Route]:
+    """Return the operations as the application wants them."""
     return [Route(one.path, one.answer, methods=[one.method]) for one in operations]
 
 
-def description(operations: Iterable[Operation], version: str) -> dict[str, Any]:
-    """The operations as OpenAPI 3.1 has them."""
+def describe_operations(operations: Iterable[Operation], version: str) -> dict[str, Any]:
+    """Describe the operations in OpenAPI 3.1."""
     asked = list(operations)
     kinds = [kind for one in asked for kind in (one.body, one.result) if kind is not None]
     schemas, components = msgspec.json.schema_components([*kinds, Error], ref_template="#/components/schemas/{name}")

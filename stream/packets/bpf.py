@@ -3,7 +3,7 @@
 Compiled for the interface, with libpcap where it is found, else by `tcpdump -ddd`: what `vlan` and `inbound` mean
 differs between an interface and a file. The program also cuts packets: it returns how many bytes are kept.
 
->>> keep(128)
+>>> bpf_keep(128)
 [(6, 0, 0, 128)]
 """
 
@@ -37,21 +37,22 @@ class _PcapProgram(ctypes.Structure):
     _fields_ = (("length", ctypes.c_uint), ("instructions", ctypes.POINTER(_Instruction)))
 
 
-def keep(snaplen: int) -> Program:
-    """The program that takes every packet, cut to `snaplen` bytes; 0 takes none."""
+def bpf_keep(snaplen: int) -> Program:
+    """Return the program that takes every packet, cut to `snaplen` bytes; 0 takes none."""
     return [(_RETURN, 0, 0, snaplen)]
 
 
-def attach(sock: socket.socket, program: Program) -> None:
+def attach_bpf(sock: socket.socket, program: Program) -> None:
     """Put a program on a socket in place of the one before it, in one step."""
     code = (_Instruction * len(program))(*(_Instruction(*one) for one in program))
     sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("@HP", len(program), ctypes.addressof(code)))
 
 
-def compile_filter(expression: str, interface: str, snaplen: int) -> Program:
-    """The program of a tcpdump expression for packets of an interface; the empty expression takes every packet."""
+def compile_bpf(expression: str, interface: str, snaplen: int) -> Program:
+    """Return the program of a tcpdump expression for packets of an interface; the empty expression takes every
+    packet."""
     if not expression.strip():
-        return keep(snaplen)
+        return bpf_keep(snaplen)
     library = _libpcap()
     if library is not None:
         return _with_libpcap(library, expression, interface, snaplen)

@@ -31,7 +31,7 @@ from netclust.errors import InputError
 from netclust.kernels.packets import decode
 from netclust.records.opening import open_bytes
 from netclust.records.table import MISSING, Table
-from netclust.stream.packets.connections import endpoints
+from netclust.stream.packets.connections import connection_endpoints
 
 __all__ = ["LabelRules", "label_table", "load_labels", "parse_labels"]
 
@@ -129,7 +129,7 @@ class LabelRules:
 
 def _connections(records: NDArray[Any]) -> Iterator[tuple[Exact, int, int]]:
     """What identifies each connection, and its time."""
-    source, source_port, destination, destination_port = endpoints(records)
+    source, source_port, destination, destination_port = connection_endpoints(records)
     flow = records["flow"]
     has_ports = np.isin(flow["proto"], (6, 17, 132))
     proto = np.where(flow["proto"] == decode.ICMPV6, decode.ICMP, flow["proto"])
@@ -293,7 +293,7 @@ def _matches(rule: LabelRule, records: NDArray[Any]) -> NDArray[np.bool_]:
     fits = (flow["first"] <= rule.end) & (flow["last"] >= rule.start)
     if rule.protocol:
         fits &= np.isin(flow["proto"], rule.protocol)
-    source, source_port, destination, destination_port = endpoints(records)
+    source, source_port, destination, destination_port = connection_endpoints(records)
     one = (source, source_port, destination, destination_port)
     other = (destination, destination_port, source, source_port)
     return fits & (_matches_way(rule, flow["family"], *one) | _matches_way(rule, flow["family"], *other))

@@ -23,7 +23,7 @@ from netclust.stream.packets.packet_blocks import PacketBlock, PacketSource
 if TYPE_CHECKING:
     from netclust.stream.packets.capture_labels import LabelRules
 
-__all__ = ["CaptureReader", "flow_records", "open_captures_as_tables", "tables_of"]
+__all__ = ["CaptureReader", "capture_tables", "flow_records", "open_captures_as_tables"]
 
 BATCH_ROWS = 8192
 # What is counted but is no loss: the rest of the counters tell of packets that became no part of a record.
@@ -40,10 +40,10 @@ def flow_records(blocks: Iterable[PacketBlock], table: FlowTable) -> Iterator[ND
         yield ended
 
 
-def tables_of(
+def capture_tables(
     records: Iterable[NDArray[Any]], schema: str, rules: LabelRules | None = None, *, context: bool = True
 ) -> Iterator[tuple[Table, NDArray[Any]]]:
-    """Records of a schema, with the connections that they were made of."""
+    """Yield records of a schema, with the connections that they were made of."""
     maker = connection_maker(schema, context=context)
     for ended in records:
         table = maker.table(ended)
@@ -83,7 +83,7 @@ class CaptureReader:
         source: PacketSource = merge_captures(sources)
         self.records = 0
         ended = _in_batches(flow_records(source, table))
-        for rows, _ in tables_of(ended, self.schema.name, self.labels, context=self.context):
+        for rows, _ in capture_tables(ended, self.schema.name, self.labels, context=self.context):
             self.records += len(rows)
             yield rows
         self.counters = source.counters + table.counters

@@ -26,7 +26,7 @@ from netclust.kernels.packets.capture_index import (
     begin_pcap,
     walk_pcap,
 )
-from netclust.records.capture_format import CaptureFormat, recognise
+from netclust.records.capture_format import CaptureFormat, recognise_capture
 from netclust.stream.packets.packet_blocks import INDEX, PacketBlock
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class CaptureWalk:
         first = self._buffer[: min(self._filled, SECTION_BYTES)].tobytes()
         if len(first) < 12 and not final:
             return False
-        found = recognise(first)
+        found = recognise_capture(first)
         if not found:
             raise InputError(self._what_is_wrong(first))
         if len(first) < (GLOBAL_HEADER_BYTES if found == "pcap" else SECTION_BYTES):

@@ -26,12 +26,12 @@ from netclust.kernels.packets.flow_layout import CONTENT_NAMES, END_NAMES, ESTAB
 from netclust.records.running_time import RunningTime
 from netclust.records.schema import load_schema
 from netclust.records.table import MISSING, Table
-from netclust.records.traffic_counts import TrafficCounts, error_class, key_of
+from netclust.records.traffic_counts import TrafficCounts, error_class, traffic_key
 from netclust.stream.packets.conn_attributes import ConnectionSide, conn_numbers, failed_states, rounded
 from netclust.stream.packets.host_relations import Relations
 from netclust.stream.packets.services import flow_services, icmp_services, kdd_services
 
-__all__ = ["SCHEMAS", "Connections", "addresses", "connection_maker", "context_columns"]
+__all__ = ["SCHEMAS", "Connections", "connection_addresses", "connection_maker", "context_columns"]
 
 SCHEMAS = ("kdd", "flow", "conn")
 PROTOCOLS = ("", "tcp", "udp", "icmp", "arp", "sctp", "igmp", "gre", "esp", "ip")
@@ -131,7 +131,7 @@ class Connections(ABC):
             labels=[MISSING],
             time=records["time"].copy(),
             seq=seq,
-            key=key_of(*endpoints(records)[0], salt=0),
+            key=traffic_key(*connection_endpoints(records)[0], salt=0),
             context=context,
         )
 
@@ -153,11 +153,11 @@ class _KddConnections(Connections):
 
     def columns(self, records: NDArray[Any]) -> tuple[Columns, list[tuple[NDArray[Any], list[str]]]]:
         flow, orig, resp = records["flow"], records["orig"], records["resp"]
-        source, source_port, destination, destination_port = endpoints(records)
+        source, source_port, destination, destination_port = connection_endpoints(records)
         is_tcp, is_icmp = flow["proto"] == decode.TCP, np.isin(flow["proto"], (decode.ICMP, decode.ICMPV6))
         flags = np.where(is_tcp, conn_states(records), tcp.SF)  # in the data, all but TCP is SF
         names = np.array(tcp.FLAG_NAMES)
-        service = kdd_service_ids(flow, destination_port)
+        service = kdd_connection_services(flow, destination_port)
         numbers: Columns = {
             "duration": np.maximum(flow["last"] - flow["first"], 0) // 10**9,
             "src_bytes": orig["payload_bytes"],
@@ -187,7 +187,7 @@ class _KddConnections(Connections):
         )
         kdd = kdd_services()
         return numbers, [
-            (protocol_ids(flow["proto"]), list(PROTOCOLS)),
+            (connection_protocol_ids(flow["proto"]), list(PROTOCOLS)),
             (service, list(kdd.names)),
             (flags + 1, [MISSING, *tcp.FLAG_NAMES]),
         ]
@@ -233,11 +233,13 @@ class _FlowConnections(Connections):
             "tls_extensions": flow["tls_extensions"],
             "failed_logins": flow["num_failed_logins"],
             "logged_in": (flow["logged_in"] > 0).astype(np.int64),
-            **_relation_numbers(self._relations, records, records["time"].copy(), endpoints(records)[3], states),
+            **_relation_numbers(
+                self._relations, records, records["time"].copy(), connection_endpoints(records)[3], states
+            ),
         }
         return rounded(numbers), [
-            (protocol_ids(flow["proto"]), list(PROTOCOLS)),
-            (flow_service_ids(flow, endpoints(records)[3]), list(flow_services().names)),
+            (connection_protocol_ids(flow["proto"]), list(PROTOCOLS)),
+            (flow_connection_services(flow, connection_endpoints(records)[3]), list(flow_services().names)),
             (states + 1, [MISSING, *tcp.FLAG_NAMES]),
         ]
 
@@ -270,7 +272,7 @@ class _ConnConnections(Connections):
 
     def columns(self, records: NDArray[Any]) -> tuple[Columns, list[tuple[NDArray[Any], list[str]]]]:
         flow, orig, resp = records["flow"], records["orig"], records["resp"]
-        states, port = conn_states(records), np.where(_has_ports(flow), endpoints(records)[3], 0)
+        states, port = conn_states(records), np.where(_has_ports(flow), connection_endpoints(records)[3], 0)
         time = self._clock.advance(flow["last"].copy())
         numbers: Columns = {
             **conn_numbers(flow["first"], flow["last"], _side(orig), _side(resp)),
@@ -278,8 +280,8 @@ class _ConnConnections(Connections):
             **_relation_numbers(self._relations, records, time, port, states),
         }
         return rounded(numbers), [
-            (protocol_ids(flow["proto"]), list(PROTOCOLS)),
-            (flow_service_ids(flow, endpoints(records)[3]), list(flow_services().names)),
+            (connection_protocol_ids(flow["proto"]), list(PROTOCOLS)),
+            (flow_connection_services(flow, connection_endpoints(records)[3]), list(flow_services().names)),
             (states + 1, [MISSING, *tcp.FLAG_NAMES]),
         ]
 
@@ -287,7 +289,7 @@ class _ConnConnections(Connections):
 def _relation_numbers(
     relations: Relations, records: NDArray[Any], time: NDArray[np.int64], port: NDArray[Any], states: NDArray[Any]
 ) -> Columns:
-    source, _, destination, _ = endpoints(records)
+    source, _, destination, _ = connection_endpoints(records)
     first, failed = records["flow"]["first"].copy(), failed_states(states)
     return relations.add(time, first, source=source, destination=destination, port=port, failed=failed)
 
@@ -303,10 +305,10 @@ def conn_states(records: NDArray[Any]) -> NDArray[np.uint8]:
     return np.where(flow["proto"] == decode.TCP, states, other).astype(np.uint8)
 
 
-def endpoints(
+def connection_endpoints(
     records: NDArray[Any],
 ) -> tuple[list[NDArray[np.uint64]], NDArray[np.uint16], list[NDArray[np.uint64]], NDArray[np.uint16]]:
-    """Address words and port of the originator, and of the responder."""
+    """Return address words and port of the originator, and of the responder."""
     flow = records["flow"]
     swapped = flow["swapped"].astype(bool)
     a, b = (flow["a_hi"], flow["a_lo"], flow["a_port"]), (flow["b_hi"], flow["b_lo"], flow["b_port"])
@@ -341,11 +343,11 @@ def _protocol_table() -> NDArray[np.int32]:
     return table
 
 
-def protocol_ids(proto: NDArray[np.uint8]) -> NDArray[np.int32]:
+def connection_protocol_ids(proto: NDArray[np.uint8]) -> NDArray[np.int32]:
     return _protocol_table()[proto]
 
 
-def kdd_service_ids(flow: NDArray[Any], port: NDArray[np.uint16]) -> NDArray[np.int64]:
+def kdd_connection_services(flow: NDArray[Any], port: NDArray[np.uint16]) -> NDArray[np.int64]:
     kdd = kdd_services()
     service = np.full(len(flow), kdd.number("ip_other"), np.int64)
     proto = flow["proto"]
@@ -362,7 +364,7 @@ def kdd_service_ids(flow: NDArray[Any], port: NDArray[np.uint16]) -> NDArray[np.
     return np.where(proto == decode.ARP, by_operation[flow["icmp_type"]], service)
 
 
-def flow_service_ids(flow: NDArray[Any], port: NDArray[np.uint16]) -> NDArray[np.int64]:
+def flow_connection_services(flow: NDArray[Any], port: NDArray[np.uint16]) -> NDArray[np.int64]:
     services, proto = flow_services(), flow["proto"]
     service = np.full(len(flow), services.number("ip"), np.int64)
     service = np.where(np.isin(proto, (decode.ICMP, decode.ICMPV6)), services.number("icmp"), service)
@@ -370,10 +372,10 @@ def flow_service_ids(flow: NDArray[Any], port: NDArray[np.uint16]) -> NDArray[np
     return np.where(proto == decode.TCP, services.tcp[port], np.where(proto == decode.UDP, services.udp[port], service))
 
 
-def addresses(words: list[NDArray[np.uint64]], family: NDArray[np.uint8]) -> NDArray[np.object_]:
-    """Addresses as people write them.
+def connection_addresses(words: list[NDArray[np.uint64]], family: NDArray[np.uint8]) -> NDArray[np.object_]:
+    """Return addresses as people write them.
 
-    >>> addresses([np.zeros(1, np.uint64), np.array([0x0A000001], np.uint64)], np.array([4], np.uint8))
+    >>> connection_addresses([np.zeros(1, np.uint64), np.array([0x0A000001], np.uint64)], np.array([4], np.uint8))
     array(['10.0.0.1'], dtype=object)
     """
     out = np.empty(len(family), object)
@@ -391,14 +393,14 @@ def _v6(hi: int, lo: int) -> str:
 def context_columns(records: NDArray[Any]) -> dict[str, NDArray[np.object_]]:
     """What is carried with a connection and shown, never scored."""
     flow = records["flow"]
-    source, source_port, destination, destination_port = endpoints(records)
+    source, source_port, destination, destination_port = connection_endpoints(records)
     has_ports = _has_ports(flow)
     columns: dict[str, NDArray[Any]] = {
         "uid": np.array([f"{i}.{p}" if p else str(i) for i, p in zip(flow["id"], flow["part"], strict=True)], object),
         "start": iso_times(flow["first"]),
-        "source": addresses(source, flow["family"]),
+        "source": connection_addresses(source, flow["family"]),
         "source_port": np.where(has_ports, source_port, 0),
-        "destination": addresses(destination, flow["family"]),
+        "destination": connection_addresses(destination, flow["family"]),
         "destination_port": np.where(has_ports, destination_port, 0),
         "vlan": flow["vlan"] & 0x0FFFFFFF,
         "end": np.array(END_NAMES)[flow["end"]],

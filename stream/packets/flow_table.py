@@ -19,13 +19,13 @@ from netclust.errors import InputError
 from netclust.foundation.container import Arrays
 from netclust.kernels.packets import decode
 from netclust.kernels.packets import flow_layout as layout
-from netclust.kernels.packets.flows import track
+from netclust.kernels.packets.flows import track_flows
 from netclust.kernels.seam import read_only
 from netclust.stream.packets.flow_state import FlowMemory, restore_flows, save_flows
 from netclust.stream.packets.packet_blocks import INDEX, PacketBlock
 from netclust.stream.packets.services import app_ports
 
-__all__ = ["FlowTable", "FlowTimeouts", "load_kernels"]
+__all__ = ["FlowTable", "FlowTimeouts", "load_flow_kernels"]
 
 MAX_FLOWS = 1 << 24
 CHUNK_PACKETS = 8192  # decoded at a time: a call costs some 100 microseconds by itself
@@ -190,7 +190,7 @@ class FlowTable:
         ended = []
         begin, more = 0, True
         while more:
-            begin, done = track(
+            begin, done = track_flows(
                 read_only(data), packets, begin, until, *self._table, self._conf, self._state, self._words,
                 self._out.view(np.uint64).reshape(OUT_RECORDS, -1), self._scratch,
             )  # fmt: skip
@@ -203,6 +203,6 @@ class FlowTable:
 _NO_DATA = np.zeros(1, np.uint8)
 
 
-def load_kernels() -> None:
+def load_flow_kernels() -> None:
     """Compile what follows packets, or load it from the cache, so that the first packet does not wait for it."""
     FlowTable(16).feed(PacketBlock(np.zeros(64, np.uint8), np.zeros(1, INDEX)))

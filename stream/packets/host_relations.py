@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from netclust.errors import ModelError
 from netclust.foundation.container import Arrays, require_array
 from netclust.kernels.packets import traffic
-from netclust.records.traffic_counts import SlidingCounts, key_of, share
+from netclust.records.traffic_counts import SlidingCounts, traffic_key, traffic_share
 
 __all__ = ["Relations"]
 
@@ -64,12 +64,12 @@ class Relations:
         """By name. `time` is when they are counted, `first` when they began; an address is given by its words."""
         keys = np.stack(
             [
-                key_of(*source, salt=10),
-                key_of(*source, *destination, salt=11),
-                key_of(*source, port, salt=12),
-                key_of(*destination, salt=13),
-                key_of(*destination, *source, salt=14),
-                key_of(*source, *destination, port, salt=15),
+                traffic_key(*source, salt=10),
+                traffic_key(*source, *destination, salt=11),
+                traffic_key(*source, port, salt=12),
+                traffic_key(*destination, salt=13),
+                traffic_key(*destination, *source, salt=14),
+                traffic_key(*source, *destination, port, salt=15),
             ],
             axis=1,
         )
@@ -81,10 +81,10 @@ class Relations:
             "src_flows": by_source[:, traffic.ALL],
             "src_hosts": by_source[:, traffic.DISTINCT],
             "src_ports": by_source[:, traffic.DISTINCT + 1],
-            "src_failed_rate": share(by_source[:, traffic.FIRST], by_source[:, traffic.ALL]),
+            "src_failed_rate": traffic_share(by_source[:, traffic.FIRST], by_source[:, traffic.ALL]),
             "dst_flows": by_destination[:, traffic.ALL],
             "dst_sources": by_destination[:, traffic.DISTINCT],
-            "dst_failed_rate": share(by_destination[:, traffic.FIRST], by_destination[:, traffic.ALL]),
+            "dst_failed_rate": traffic_share(by_destination[:, traffic.FIRST], by_destination[:, traffic.ALL]),
             "pair_flows": counts[:, 5, traffic.ALL],
             "repeats": repeats[:, 2],
             "repeat_gap": np.maximum(repeats[:, 0], 0),

@@ -264,10 +264,10 @@ class _Ring:
         self._taken = False  # whether that block is with the consumer
         try:
             index, self._link, self._loopback = _describe(self.sock, name)
-            program = filters.compile_filter(bpf, name, snaplen)
+            program = filters.compile_bpf(bpf, name, snaplen)
             # Nothing comes in before the bind, and nothing before ring, group and filter are there: no packet is one
             # that the filter refuses or that another capture of the group has too.
-            filters.attach(self.sock, filters.keep(0))
+            filters.attach_bpf(self.sock, filters.bpf_keep(0))
             self._make_ring(ring_bytes)
             if self._loopback:
                 with contextlib.suppress(OSError):  # Linux before 4.20; the walk passes over them as well
@@ -322,7 +322,7 @@ class _Ring:
 
     def _attach(self, program: filters.Program, bpf: str) -> None:
         try:
-            filters.attach(self.sock, program)
+            filters.attach_bpf(self.sock, program)
         except OSError as err:
             raise InputError(f"the filter {bpf!r} is too long for the Linux kernel ({err}): shorten it") from err
 
@@ -379,7 +379,7 @@ class _Ring:
         if self._map is not None:
             # The socket lives on while its memory does.
             with contextlib.suppress(OSError):
-                filters.attach(self.sock, filters.keep(0))
+                filters.attach_bpf(self.sock, filters.bpf_keep(0))
             with contextlib.suppress(OSError):
                 if self._member:
                     self.sock.setsockopt(_SOL_PACKET, _DROP_MEMBERSHIP, self._member)
@@ -414,7 +414,7 @@ def open_live(
     return ScapyCapture(interfaces, promiscuous=promiscuous, bpf=bpf, queue_bytes=ring_bytes, snaplen=snaplen)
 
 
-def load_kernels() -> None:
+def load_live_kernels() -> None:
     """Compile what walks a ring, or load it from the cache."""
     layout.walk_block(read_only(np.zeros(64, np.uint8)), 0, 64, ETHERNET, False, np.empty(0, INDEX))
 

@@ -71,7 +71,7 @@ class RecordWriter(ABC):
 
 
 def _columns_of(table: Table) -> dict[str, NDArray[Any]]:
-    """All that a table holds, by name: time and context first, then the attributes in schema order, then the label."""
+    """Return all columns of a table by name: time and context, then attributes in schema order, then the label."""
     schema = table.schema
     columns: dict[str, NDArray[Any]] = {}
     if len(table) == 0 or (table.time >= 0).any():

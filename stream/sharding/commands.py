@@ -35,7 +35,7 @@ def run_shards(
     """Run the workers until they are stopped; one that dies is started again from the last snapshot."""
     from netclust.stream.sharding import run_shards as commands
 
-    raise typer.Exit(commands.run(config, workers, process_id, addresses, until_idle=until_idle, parent=parent))
+    raise typer.Exit(commands.run_shards(config, workers, process_id, addresses, until_idle=until_idle, parent=parent))
 
 
 @shards.command("check")
@@ -43,7 +43,7 @@ def check_shards(config: ConfigOption) -> None:
     """Check whether the engine would start with a configuration. Nothing is opened or changed."""
     from netclust.stream.sharding import run_shards as commands
 
-    commands.check(config)
+    commands.run_shards_check(config)
 
 
 @shards.command("status")
@@ -51,7 +51,7 @@ def show_shards(config: ConfigOption, json: JsonOption = None) -> None:
     """Show what waits on the bus for every partition, and how far its shard is. Changes nothing."""
     from netclust.stream.sharding import run_shards as commands
 
-    commands.status(config, json)
+    commands.run_shards_status(config, json)
 
 
 @shards.command("label")
@@ -71,4 +71,4 @@ def label_shards(
     """Send all shards the label of a cluster or a record. Prints the id of the label, to undo it by."""
     from netclust.stream.sharding import run_shards as commands
 
-    commands.label(config, target, label, undo, stream, by, json)
+    commands.run_shards_label(config, target, label, undo, stream, by, json)

@@ -18,7 +18,7 @@ from netclust.linking.verdicts import REFERENCE, ROOT, VERDICTS, VIAS, reference
 from netclust.stream.detection.detector import Outcome
 from netclust.stream.sharding.streams import Streams
 
-__all__ = ["Member", "verdict_lines"]
+__all__ = ["Member", "verdict_messages"]
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -55,8 +55,8 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             raise InputError(f"a cluster's summary: {error}") from None
 
 
-def verdict_lines(outcome: Outcome, streams: Streams, partition: int, which: str) -> bytes:
-    """A line of JSON a record: what was said of it. `which`: all records, or the anomalous ones."""
+def verdict_messages(outcome: Outcome, streams: Streams, partition: int, which: str) -> bytes:
+    """Return one line of JSON per record with its verdict. `which`: all records, or the anomalous ones."""
     verdicts, batch = outcome.verdicts, outcome.batch
     rows = np.arange(len(batch)) if which == "all" else np.flatnonzero(verdicts.anomalous)
     if not len(rows):

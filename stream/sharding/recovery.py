@@ -24,8 +24,8 @@ from netclust.stream.config import Config, ShardingConfig
 from netclust.stream.daemon.build import state_dir
 
 __all__ = [
-    "CAMPAIGNS_STEP", "FLOW", "INPUT_STEP", "SHARDS_STEP", "check", "find", "lock", "prepare", "recovery_dir",
-    "refuse_used_topics",
+    "CAMPAIGNS_STEP", "FLOW", "INPUT_STEP", "SHARDS_STEP", "check_recovery", "find_recovery", "lock_recovery",
+    "prepare_recovery", "recovery_dir", "refuse_used_topics",
 ]  # fmt: skip
 
 MAX_STORES = 16
@@ -48,7 +48,7 @@ def recovery_dir(config: Config, sharding: ShardingConfig) -> Path:
     return Path(sharding.recovery) if sharding.recovery else state_dir(config) / "cluster"
 
 
-def prepare(folder: Path, sharding: ShardingConfig) -> Path:
+def prepare_recovery(folder: Path, sharding: ShardingConfig) -> Path:
     """Make the folder, or see that it is safe and fits; where the store is. Several may do so at once."""
     bytewax = require_optional("bytewax.recovery", "netclust shards", "cluster")
     try:
@@ -75,8 +75,8 @@ def prepare(folder: Path, sharding: ShardingConfig) -> Path:
     return store
 
 
-def find(folder: Path, sharding: ShardingConfig) -> Path | None:
-    """Where the store is, if there is one; nothing is made."""
+def find_recovery(folder: Path, sharding: ShardingConfig) -> Path | None:
+    """Return where the store is, if there is one; nothing is made."""
     store = folder / _STORE
     try:
         if not store.exists():
@@ -87,9 +87,9 @@ def find(folder: Path, sharding: ShardingConfig) -> Path | None:
     return store
 
 
-def check(folder: Path, sharding: ShardingConfig) -> bool:
-    """Whether there is a state; InputError if it does not fit. Nothing is made."""
-    store = find(folder, sharding)
+def check_recovery(folder: Path, sharding: ShardingConfig) -> bool:
+    """Return whether there is a state; InputError if it does not fit. Nothing is made."""
+    store = find_recovery(folder, sharding)
     if store is not None:
         _refuse_shared(folder)
         _refuse_shared(store)
@@ -120,7 +120,7 @@ def refuse_used_topics(folder: Path, sharding: ShardingConfig) -> None:
 
 def _check(path: Path, sharding: ShardingConfig) -> None:
     try:
-        facts = msgspec.json.decode(container.read_bytes(path, 1 << 16), type=_Facts)
+        facts = msgspec.json.decode(container.read_container_bytes(path, 1 << 16), type=_Facts)
     except msgspec.DecodeError as error:
         raise InputError(f"{path}: {error}") from None
     if facts.partitions != sharding.partitions:
@@ -146,7 +146,7 @@ def _refuse_shared(folder: Path) -> None:
         raise InputError(f"{folder}: others can write there, and what is there is run: chmod 700 {folder}")
 
 
-def lock(folder: Path, *, shared: bool = False) -> IO[bytes]:
+def lock_recovery(folder: Path, *, shared: bool = False) -> IO[bytes]:
     """Hold the folder: two engines on one state would spoil it. It is free once the file and all copies are closed.
 
     `shared`: processes of one engine that no supervisor holds together.

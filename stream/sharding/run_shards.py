@@ -11,17 +11,17 @@ import msgspec
 
 from netclust.errors import InputError
 from netclust.foundation.optional import require_optional
-from netclust.options.output import check_folders, counted, echo, note, result, table, write_json
+from netclust.options.output import check_folders, counted, echo, output_note, output_result, output_table, write_json
 from netclust.stream.bus.base import BusError, Outgoing
 from netclust.stream.bus.factory import open_writer, parse_bus_url
 from netclust.stream.bus.record_messages import LabelMessage, RecordPlace, pack_label
 from netclust.stream.config import ShipConfig, load_config
-from netclust.stream.sharding.recovery import check as check_state
+from netclust.stream.sharding.recovery import check_recovery as check_state
 from netclust.stream.sharding.recovery import recovery_dir
 from netclust.stream.sharding.status import ShardingStatus, sharding_status
 from netclust.stream.sharding.worker import check_sharding, run_worker
 
-__all__ = ["check", "label", "run", "status"]
+__all__ = ["run_shards", "run_shards_check", "run_shards_label", "run_shards_status"]
 
 _COLUMNS = {
     "partition": "partition", "waiting": "waiting", "records_waiting": "records, about", "position": "read up to",
@@ -31,7 +31,7 @@ _COLUMNS = {
 """Columns of the table: an attribute of `PartitionStatus`, and its heading."""
 
 
-def run(
+def run_shards(
     config: Path, workers: int, process: int | None, addresses: str, *, until_idle: float | None, parent: int | None
 ) -> int:
     """Run all workers of this machine, or one process of an engine on several machines."""
@@ -48,8 +48,8 @@ def run(
     return Supervisor(config, workers, until_idle=until_idle).run()
 
 
-def check(config: Path) -> None:
-    """Whether a configuration can be used, and what it says; the bus is not asked."""
+def run_shards_check(config: Path) -> None:
+    """Print whether a configuration can be used, and what it says; the bus is not asked."""
     whole = load_config(config)
     sharding, model = check_sharding(whole, str(config))
     folder = recovery_dir(whole, sharding)
@@ -57,7 +57,7 @@ def check(config: Path) -> None:
     require_optional("bytewax", "netclust shards", "cluster")
     count = counted(sharding.partitions, "partition")
     for warning in whole.old_spellings:
-        note(f"{config}: {warning}")
+        output_note(f"{config}: {warning}")
     echo(f"{config}: {count} of schema {model.encoding.schema.name}: it would start")
     for name in ("input", "verdicts", "events", "campaigns"):
         url = getattr(sharding, name)
@@ -66,10 +66,10 @@ def check(config: Path) -> None:
     echo(f"  metrics:   {sharding.metrics or 'none'}")
     given = {"[[source]]": whole.sources, "[[sink]]": whole.sinks, "[ship]": whole.ship != ShipConfig()}
     if unused := [name for name, there in given.items() if there]:
-        note(f"{', '.join(unused)}: the daemon's, and not used by shards")
+        output_note(f"{', '.join(unused)}: the daemon's, and not used by shards")
 
 
-def status(config: Path, json: Path | None) -> None:
+def run_shards_status(config: Path, json: Path | None) -> None:
     """Show the status of every partition."""
     check_folders(json)
     settings = load_config(config)
@@ -77,7 +77,7 @@ def status(config: Path, json: Path | None) -> None:
     found = sharding_status(settings, sharding)
     if str(json) != "-":
         _show(config, found)
-    write_json(json, result(["shards", "status"], msgspec.to_builtins(found), seed=None, data={}))
+    write_json(json, output_result(["shards", "status"], msgspec.to_builtins(found), seed=None, data={}))
 
 
 def _show(config: Path, found: ShardingStatus) -> None:
@@ -85,7 +85,7 @@ def _show(config: Path, found: ShardingStatus) -> None:
         ["-" if (value := getattr(partition, name)) in (None, "") else value for name in _COLUMNS]
         for partition in found.partition_statuses
     ]
-    table(f"{config}: state in {found.recovery}", list(_COLUMNS.values()), rows)
+    output_table(f"{config}: state in {found.recovery}", list(_COLUMNS.values()), rows)
     if not found.kept:
         echo("it has not run yet, or not for an epoch")
     opened, still_open = (
@@ -96,7 +96,7 @@ def _show(config: Path, found: ShardingStatus) -> None:
     echo(f"{counted(waiting, 'message')} waiting, {counted(opened, 'alert')} ({still_open:,} open){campaigns}")
 
 
-def label(
+def run_shards_label(
     config: Path, target: str | None, name: str | None, undo: str, stream: str, by: str | None, json: Path | None
 ) -> None:
     """Write the same message to every partition."""
@@ -124,10 +124,12 @@ def label(
     if str(json) != "-":
         echo(ident)
         if sharding.events:
-            note(
+            output_note(
                 f"the shard that it concerns answers by an event (notice-feedback) in {parse_bus_url(sharding.events)}"
             )
-    write_json(json, result(["shards", "label"], {"id": ident, "lanes": sharding.partitions}, seed=None, data={}))
+    write_json(
+        json, output_result(["shards", "label"], {"id": ident, "lanes": sharding.partitions}, seed=None, data={})
+    )
 
 
 def _about(target: str, stream: str, message: LabelMessage) -> LabelMessage:

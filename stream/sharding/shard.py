@@ -38,13 +38,13 @@ from netclust.stream.bus.record_messages import LabelMessage, RecordMessage, unp
 from netclust.stream.config import Config
 from netclust.stream.detection.answers import Answer, Result
 from netclust.stream.detection.detector import Detector, Outcome
-from netclust.stream.sharding.messages import Member, verdict_lines
-from netclust.stream.sharding.shard_state import ShardHeader, pack, unpack
+from netclust.stream.sharding.messages import Member, verdict_messages
+from netclust.stream.sharding.shard_state import ShardHeader, pack_shard, unpack_shard
 from netclust.stream.sharding.streams import Streams
-from netclust.stream.sinks.ecs import encode
+from netclust.stream.sinks.ecs import encode_ecs
 from netclust.stream.sources.base import Arrival, empty_table
 
-__all__ = ["MAX_LABELS_KNOWN", "Output", "Shard", "linker_config"]
+__all__ = ["MAX_LABELS_KNOWN", "Output", "Shard", "shard_linker_config"]
 
 MAX_LABELS_KNOWN = 1024
 """Labels whose ids are remembered, so that they can be undone."""
@@ -64,8 +64,8 @@ class Output(NamedTuple):
     body: bytes
 
 
-def linker_config(config: Config, partition: int, partitions: int) -> LinkerConfig:
-    """The daemon's window, as partition p of P."""
+def shard_linker_config(config: Config, partition: int, partitions: int) -> LinkerConfig:
+    """Return the daemon's window, as partition p of P."""
     window = msgspec.structs.replace(config.window, partitions=1)
     return msgspec.structs.replace(window.linker(), shard=(partition, partitions))
 
@@ -83,7 +83,7 @@ class Shard:
         self.config = config
         self.partition, self.partitions = partition, partitions
         self.configured = model
-        self.detector = self._detector(Linker(model, linker_config(config, partition, partitions)))
+        self.detector = self._detector(Linker(model, shard_linker_config(config, partition, partitions)))
         self.streams = Streams()
         self.counters: Counter[str] = Counter()
         self.numbers: dict[str, int] = {"verdicts": 0, "events": 0, "members": 0}
@@ -196,14 +196,14 @@ class Shard:
 
     def _collect(self, outputs: list[Output], outcomes: Sequence[Outcome]) -> None:
         which = self.config.verdicts.which
-        lines = b"".join(verdict_lines(o, self.streams, self.partition, which) for o in outcomes)
+        lines = b"".join(verdict_messages(o, self.streams, self.partition, which) for o in outcomes)
         while lines:
             end = len(lines) if len(lines) <= MAX_BODY else lines.rfind(b"\n", 0, MAX_BODY) + 1 or len(lines)
             outputs.append(self._numbered("verdicts", lines[:end]))
             lines = lines[end:]
         for outcome in outcomes:
             for event in outcome.events:
-                outputs.append(self._numbered("events", encode(self._named(event), f"shard-{self.partition}")))
+                outputs.append(self._numbered("events", encode_ecs(self._named(event), f"shard-{self.partition}")))
                 if isinstance(event, AlertEvent):
                     outputs += [self._numbered("members", member.pack()) for member in self._members(event.alert)]
 
@@ -284,12 +284,12 @@ class Shard:
             labels=self.labels,
             labels_taken=self.labels_taken,
         )
-        return pack(header, detector, arrays)
+        return pack_shard(header, detector, arrays)
 
     @classmethod
     def restore(cls, model: Model, config: Config, snapshot: bytes, *, seen: Seen | None = None) -> Shard:
         """Go on where a snapshot was taken. Under another configured model the site is learned anew."""
-        opened = unpack(snapshot)
+        opened = unpack_shard(snapshot)
         header, where = opened.header, opened.where
         shard = cls(model, config, header.partition, header.partitions, seen=seen)
         same = header.configured == model.fingerprint
@@ -303,7 +303,7 @@ class Shard:
             shard.counters["begun_anew"] += 1  # by another model: nothing that was learned fits it
             return shard
         used = opened.model(model)
-        wanted = linker_config(config, header.partition, header.partitions)
+        wanted = shard_linker_config(config, header.partition, header.partitions)
         linker = opened.linker(used, wanted.shard)
         if header.window != msgspec.to_builtins(config.window):
             shard.counters["begun_anew"] += 1

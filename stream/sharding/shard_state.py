@@ -15,7 +15,7 @@ from netclust.linking.linker import Linker
 from netclust.scoring.model import Model
 from netclust.stream.detection.detector import Detector
 
-__all__ = ["OpenedShard", "ShardHeader", "pack", "unpack"]
+__all__ = ["OpenedShard", "ShardHeader", "pack_shard", "unpack_shard"]
 
 KIND = "netclust.shard"
 _LINKER, _MODEL, _PREFIX = "linker", "model", "detector."
@@ -39,13 +39,13 @@ class ShardHeader(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     labels_taken: _Count
 
 
-def pack(header: ShardHeader, detector: Detector, arrays: Arrays) -> bytes:
+def pack_shard(header: ShardHeader, detector: Detector, arrays: Arrays) -> bytes:
     """Return a shard's snapshot: its counts, and the arrays of its detector with the linker and the model in use."""
     whole: Arrays = {f"{_PREFIX}{name}": array for name, array in arrays.items()}
     whole[_LINKER] = np.frombuffer(detector.linker.snapshot(), np.uint8)
     if detector.model.fingerprint != header.configured:
         whole[_MODEL] = np.frombuffer(detector.model.to_bytes(), np.uint8)
-    return container.pack(KIND, whole, header)
+    return container.pack_container(KIND, whole, header)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +79,9 @@ class OpenedShard:
         return {name.removeprefix(_PREFIX): a for name, a in self._arrays.items() if name.startswith(_PREFIX)}
 
 
-def unpack(snapshot: bytes) -> OpenedShard:
+def unpack_shard(snapshot: bytes) -> OpenedShard:
     """Read a shard's snapshot; ModelError says what is wrong with it."""
-    arrays, raw = container.unpack(snapshot, KIND, "a shard's snapshot")
+    arrays, raw = container.unpack_container(snapshot, KIND, "a shard's snapshot")
     try:
         header = msgspec.convert(raw, ShardHeader)
     except msgspec.ValidationError as error:

@@ -23,7 +23,7 @@ from netclust.stream.bus.base import BusError
 from netclust.stream.bus.factory import open_reader
 from netclust.stream.config import Config, ShardingConfig
 from netclust.stream.sharding.placement import part_name, partition_keys
-from netclust.stream.sharding.recovery import CAMPAIGNS_STEP, FLOW, INPUT_STEP, SHARDS_STEP, find, recovery_dir
+from netclust.stream.sharding.recovery import CAMPAIGNS_STEP, FLOW, INPUT_STEP, SHARDS_STEP, find_recovery, recovery_dir
 from netclust.stream.sharding.shard_state import KIND
 from netclust.stream.store.requests import iso
 
@@ -94,7 +94,7 @@ class _Campaigns(msgspec.Struct, rename={"reported": "told"}):
 def sharding_status(config: Config, sharding: ShardingConfig) -> ShardingStatus:
     """Return the status from the folder and the bus; InputError if one of them cannot be read."""
     folder = recovery_dir(config, sharding)
-    store = find(folder, sharding)
+    store = find_recovery(folder, sharding)
     kept = {} if store is None else _read(store)
     partition_statuses = [_partition_status(sharding, partition, kept) for partition in range(sharding.partitions)]
     return ShardingStatus(
@@ -126,7 +126,7 @@ def _partition_status(sharding: ShardingConfig, partition: int, kept: dict[tuple
 
 def _add_shard(found: PartitionStatus, snapshot: bytes) -> None:
     where = f"the snapshot of shard {found.partition}"
-    _, header = container.unpack(snapshot, KIND, where)
+    _, header = container.unpack_container(snapshot, KIND, where)
     try:
         shard = msgspec.convert(header, _Shard)
     except msgspec.ValidationError as error:

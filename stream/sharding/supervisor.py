@@ -19,7 +19,7 @@ from pathlib import Path
 from netclust.stream.bus.base import BusError
 from netclust.stream.config import load_config
 from netclust.stream.logs import Log
-from netclust.stream.sharding.recovery import lock, prepare, recovery_dir, refuse_used_topics
+from netclust.stream.sharding.recovery import lock_recovery, prepare_recovery, recovery_dir, refuse_used_topics
 from netclust.stream.sharding.worker import BUS_AWAY, check_sharding
 
 __all__ = ["Supervisor"]
@@ -57,8 +57,8 @@ class Supervisor:
                              partitions=self.sharding.partitions)  # fmt: skip
         if not self._topics_are_new(folder):
             return 0
-        prepare(folder, self.sharding)
-        with lock(folder) as held:
+        prepare_recovery(folder, self.sharding)
+        with lock_recovery(folder) as held:
             return self._run(held.fileno())
 
     def _on_signal(self, number: int, frame: object) -> None:

@@ -83,11 +83,11 @@ def run_worker(
 ) -> int:
     """Run process number `process` of those at these addresses, until SIGTERM; the exit code."""
     bytewax = require_optional("bytewax.run", "netclust shards", "cluster")
-    from netclust.stream.daemon.kernel_preload import load_kernels, log_compilation
+    from netclust.stream.daemon.kernel_preload import log_kernel_preload, preload_kernels
     from netclust.stream.logs import Log
     from netclust.stream.sharding.dataflow import build_flow
     from netclust.stream.sharding.partitions import Progress
-    from netclust.stream.sharding.recovery import lock, prepare, recovery_dir, refuse_used_topics
+    from netclust.stream.sharding.recovery import lock_recovery, prepare_recovery, recovery_dir, refuse_used_topics
     from netclust.stream.sharding.shard_metrics import Measures
     from netclust.stream.sharding.shard_warnings import ShardWarnings
 
@@ -98,7 +98,7 @@ def run_worker(
     config = load_config(path)
     sharding, model = check_sharding(config, str(path))
     log = Log(config.log.format, config.log.level)
-    log_compilation(log)
+    log_kernel_preload(log)
     if parent is None:  # else the supervisor has warned
         for warning in config.old_spellings:
             log.warning(warning)
@@ -108,9 +108,9 @@ def run_worker(
     except BusError as error:
         log.error("worker dies", process=process, why=f"the bus does not answer: {error}")
         return BUS_AWAY
-    store = prepare(folder, sharding)
-    held = None if parent is not None else lock(folder, shared=True)
-    load_kernels(config, model, warming=bool(config.warmup.records))
+    store = prepare_recovery(folder, sharding)
+    held = None if parent is not None else lock_recovery(folder, shared=True)
+    preload_kernels(config, model, warming=bool(config.warmup.records))
     progress = Progress(until_idle=until_idle)
 
     def stop(number: int, frame: object) -> None:

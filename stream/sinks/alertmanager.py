@@ -15,7 +15,7 @@ import msgspec
 
 from netclust.stream.alerts.alert_events import Alert, AlertEvent, Event
 from netclust.stream.sinks.base import Facts
-from netclust.stream.sinks.ecs import endpoints, iso_time, text
+from netclust.stream.sinks.ecs import ecs_endpoints, ecs_text, ecs_time
 from netclust.stream.sinks.http_post import HttpPost
 
 PATH = "/api/v2/alerts"
@@ -156,23 +156,23 @@ def _last_of_each(bodies: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _annotations(alert: Alert) -> dict[str, str]:
-    source, destination = endpoints(alert)
+    source, destination = ecs_endpoints(alert)
     told = {
         "summary": alert.summary,
         "description": alert.explanation,
         "records": str(alert.records),
         "source": source,
         "destination": destination,
-        "first_seen": iso_time(alert.first_seen) or "",
-        "last_seen": iso_time(alert.last_seen) or "",
+        "first_seen": ecs_time(alert.first_seen) or "",
+        "last_seen": ecs_time(alert.last_seen) or "",
     }
     return {name: _short(value) for name, value in told.items() if value}
 
 
 def _short(value: str) -> str:
-    return text(value[:MAX_VALUE])
+    return ecs_text(value[:MAX_VALUE])
 
 
 def _wall(seconds: float, now: float) -> str:
     """A time of this machine's clock, by which Alertmanager lives; now if it is unknown."""
-    return iso_time(int((seconds if seconds >= 0 else now) * 1e6) * 1000) or ""
+    return ecs_time(int((seconds if seconds >= 0 else now) * 1e6) * 1000) or ""

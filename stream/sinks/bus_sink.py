@@ -12,7 +12,7 @@ from netclust.stream.alerts.alert_events import Event
 from netclust.stream.bus.base import BusError, MessageRefusedError, Outgoing
 from netclust.stream.bus.factory import UNDIVIDED, check_bus, open_writer
 from netclust.stream.sinks.base import Facts, SinkError
-from netclust.stream.sinks.ecs import encode
+from netclust.stream.sinks.ecs import encode_ecs
 
 __all__ = ["BusSender", "BusSink"]
 
@@ -72,7 +72,7 @@ class BusSink:
 
     def write(self, events: Sequence[Event]) -> None:
         """Send them."""
-        self._sender.send([Outgoing(UNDIVIDED, 0, encode(event, self._observer)) for event in events])
+        self._sender.send([Outgoing(UNDIVIDED, 0, encode_ecs(event, self._observer)) for event in events])
 
     def sync(self) -> Facts:
         """Nothing to keep: what was sent was acknowledged."""

@@ -14,7 +14,7 @@ from typing import Any
 from netclust._version import __version__
 from netclust.foundation.text import sanitize
 from netclust.stream.alerts.alert_events import Alert, AlertEvent, Event
-from netclust.stream.sinks.ecs import endpoints, is_address, only_port, text
+from netclust.stream.sinks.ecs import ecs_endpoints, ecs_text, is_address, only_port
 
 MAX_VALUE = 120
 """Bytes of a value other than the message, escaped."""
@@ -33,38 +33,38 @@ def to_cef(event: Event, limit: int, observer: str = "") -> str:
         fields, message = {"externalId": event.key, "rt": _milliseconds(event.time)}, event.message
     start = "CEF:0|" + "|".join(_header(part) for part in ["netclust", "netclust", __version__, *head])
     pairs = [
-        f"{name}={fit(str(v), MAX_VALUE, _extension)}"
+        f"{name}={fit_cef(str(v), MAX_VALUE, _extension)}"
         for name, v in ({**fields, "dvchost": observer}).items()
         if v != ""
     ]
     line = f"{start}|{' '.join(pairs)}"
     room = limit - len(line.encode()) - len(" msg=")
-    fitting = fit(message, room, _extension)
+    fitting = fit_cef(message, room, _extension)
     return f"{line} msg={fitting}" if fitting else line
 
 
 def _header(value: str) -> str:
-    """A part of the header: of one line, and no bar or backslash as such.
+    """Return A part of the header: of one line, and no bar or backslash as such.
 
     >>> _header("a|b")
     'a\\\\|b'
     """
-    return fit(value, MAX_VALUE, lambda part: sanitize(text(part)).replace("\\", "\\\\").replace("|", "\\|"))
+    return fit_cef(value, MAX_VALUE, lambda part: sanitize(ecs_text(part)).replace("\\", "\\\\").replace("|", "\\|"))
 
 
 def _extension(value: str) -> str:
-    """A value of the extension: of one line, and no equals sign or backslash as such.
+    """Return A value of the extension: of one line, and no equals sign or backslash as such.
 
     >>> _extension("a=b")
     'a\\\\=b'
     """
-    return sanitize(text(value)).replace("\\", "\\\\").replace("=", "\\=")
+    return sanitize(ecs_text(value)).replace("\\", "\\\\").replace("=", "\\=")
 
 
-def fit(value: str, room: int, escape: Callable[[str], str]) -> str:
-    """As much of a text as has room (in bytes) once it is escaped.
+def fit_cef(value: str, room: int, escape: Callable[[str], str]) -> str:
+    """Cut a text to the bytes that have room once it is escaped.
 
-    >>> fit("a=b=c", 4, _extension)
+    >>> fit_cef("a=b=c", 4, _extension)
     'a\\\\=b'
     """
     low, high = 0, max(0, min(len(value), room))
@@ -78,7 +78,7 @@ def fit(value: str, room: int, escape: Callable[[str], str]) -> str:
 
 
 def _fields(action: str, alert: Alert) -> dict[str, Any]:
-    source, destination = endpoints(alert)
+    source, destination = ecs_endpoints(alert)
     port = only_port(alert)
     fields: dict[str, Any] = {
         "externalId": alert.id,

@@ -32,8 +32,8 @@ _PHASES = {"open": "start", "update": "info", "close": "end"}
 _SETTINGS = ("feedback", "reload", "model")  # notices of something that people changed
 
 
-def encode(event: Event, observer: str = "") -> bytes:
-    """The document as JSON without line breaks; equal events give equal bytes."""
+def encode_ecs(event: Event, observer: str = "") -> bytes:
+    """Return the document as JSON without line breaks; equal events give equal bytes."""
     return msgspec.json.encode(to_document(event, observer), order="deterministic")
 
 
@@ -41,7 +41,9 @@ def to_document(event: Event, observer: str = "") -> dict[str, Any]:
     """The document of an event. `observer` names who saw it; what is unknown is left out."""
     document = _of_alert(event) if isinstance(event, AlertEvent) else _of_notice(event)
     document["ecs"] = {"version": ECS_VERSION}
-    document["observer"] = _known({"name": text(observer), "product": "netclust", "type": "ids", "vendor": "netclust"})
+    document["observer"] = _known(
+        {"name": ecs_text(observer), "product": "netclust", "type": "ids", "vendor": "netclust"}
+    )
     return document
 
 
@@ -51,10 +53,10 @@ def event_schema() -> dict[str, Any]:
     return schema
 
 
-def iso_time(nanoseconds: int) -> str | None:
-    """Microseconds in UTC, None where the time is unknown.
+def ecs_time(nanoseconds: int) -> str | None:
+    """Return a time in UTC to the microsecond, None where it is unknown.
 
-    >>> iso_time(1_700_000_000_123_456_789), iso_time(-1)
+    >>> ecs_time(1_700_000_000_123_456_789), ecs_time(-1)
     ('2023-11-14T22:13:20.123456Z', None)
     """
     if not 0 <= nanoseconds < _LATEST:
@@ -63,10 +65,10 @@ def iso_time(nanoseconds: int) -> str | None:
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{rest // 1000:06d}Z"
 
 
-def text(value: str) -> str:
-    """Text that is valid Unicode, and not too long.
+def ecs_text(value: str) -> str:
+    """Return text that is valid Unicode, and not too long.
 
-    >>> text("a\\ud800b")
+    >>> ecs_text("a\\ud800b")
     'a?b'
     """
     return value[:MAX_TEXT].encode("utf-8", "replace").decode()
@@ -82,12 +84,12 @@ def is_address(value: str) -> bool:
 
 
 def _only(counts: Sequence[Count], different: int) -> str:
-    """The value, if there is but one."""
+    """Return the value, if there is but one."""
     return counts[0].value if len(counts) == 1 and different <= 1 else ""
 
 
-def endpoints(alert: Alert) -> tuple[str, str]:
-    """Source and destination: the entity's side is the entity, the other one is given if there is but one."""
+def ecs_endpoints(alert: Alert) -> tuple[str, str]:
+    """Return source and destination: the entity's side is the entity, the other one is given if there is but one."""
     source = alert.entity if alert.entity_kind == "source" else _only(alert.sources, alert.source_count)
     destination = (
         alert.entity if alert.entity_kind == "destination" else _only(alert.destinations, alert.destination_count)
@@ -103,30 +105,32 @@ def only_port(alert: Alert) -> int | None:
 
 def _of_alert(event: AlertEvent) -> dict[str, Any]:
     alert = event.alert
-    source, destination = endpoints(alert)
+    source, destination = ecs_endpoints(alert)
     told = {
         "action": f"alert-{event.action}",
         "category": ["intrusion_detection", "network"],
         "dataset": "netclust.alert",
-        "end": iso_time(alert.last_seen),
-        "id": text(event.key),
+        "end": ecs_time(alert.last_seen),
+        "id": ecs_text(event.key),
         "kind": "alert",
         "module": "netclust",
-        "reason": text(alert.explanation),
+        "reason": ecs_text(alert.explanation),
         "severity": alert.severity_score,
-        "start": iso_time(alert.first_seen),
+        "start": ecs_time(alert.first_seen),
         "type": [_PHASES[event.action]],
     }
     return _known(
         {
-            "@timestamp": iso_time(alert.last_seen),
+            "@timestamp": ecs_time(alert.last_seen),
             "destination": _known({**_end(destination), "port": only_port(alert)}),
             "event": _known(told),
-            "message": text(alert.summary),
+            "message": ecs_text(alert.summary),
             "netclust": {"alert": _own(alert)},
-            "network": _known({"protocol": text(alert.service).lower(), "transport": text(alert.protocol).lower()}),
+            "network": _known(
+                {"protocol": ecs_text(alert.service).lower(), "transport": ecs_text(alert.protocol).lower()}
+            ),
             "related": _known({"ip": _addresses(alert)}),
-            "rule": _known({"category": alert.kind, "name": text(alert.label), "ruleset": "netclust"}),
+            "rule": _known({"category": alert.kind, "name": ecs_text(alert.label), "ruleset": "netclust"}),
             "source": _end(source),
         }
     )
@@ -134,19 +138,21 @@ def _of_alert(event: AlertEvent) -> dict[str, Any]:
 
 def _of_notice(event: Notice) -> dict[str, Any]:
     setting = event.topic in _SETTINGS
-    moment = iso_time(event.time)
+    moment = ecs_time(event.time)
     told = {
         "action": f"notice-{event.topic}",
         "category": ["configuration"] if setting else ["network"],
         "dataset": "netclust.notice",
-        "id": text(event.key),
+        "id": ecs_text(event.key),
         "kind": "metric" if event.topic in ("drift", "loss") else "state",
         "module": "netclust",
         "type": ["change"] if setting else ["info"],
     }
-    facts = {text(name): _plain(value) for name, value in event.facts.items()}
-    notice = _known({"topic": event.topic, "key": text(event.key), "facts": facts})
-    return _known({"@timestamp": moment, "event": told, "message": text(event.message), "netclust": {"notice": notice}})
+    facts = {ecs_text(name): _plain(value) for name, value in event.facts.items()}
+    notice = _known({"topic": event.topic, "key": ecs_text(event.key), "facts": facts})
+    return _known(
+        {"@timestamp": moment, "event": told, "message": ecs_text(event.message), "netclust": {"notice": notice}}
+    )
 
 
 def _own(alert: Alert) -> dict[str, Any]:
@@ -156,13 +162,13 @@ def _own(alert: Alert) -> dict[str, Any]:
             "attributes": [_attribute(a.name, a.contribution, a.value, a.normal) for a in alert.attributes],
             "closed_by": alert.closed_by,
             "destinations": _counts(alert.destinations),
-            "example": {text(name): _plain(value) for name, value in alert.example.items()},
-            "first_record": text(alert.first_record),
-            "last_record": text(alert.last_record),
+            "example": {ecs_text(name): _plain(value) for name, value in alert.example.items()},
+            "first_record": ecs_text(alert.first_record),
+            "last_record": ecs_text(alert.last_record),
             "ports": _counts(alert.ports),
-            "record_ids": [text(i) for i in alert.record_ids],
+            "record_ids": [ecs_text(i) for i in alert.record_ids],
             "score": _finite(alert.top_score),
-            "source": text(alert.source),
+            "source": ecs_text(alert.source),
             "labels": _counts(alert.labels),
             "sources": _counts(alert.sources),
         }
@@ -170,11 +176,11 @@ def _own(alert: Alert) -> dict[str, Any]:
     return own | {
         "clusters": list(alert.clusters),
         "destination_count": alert.destination_count,
-        "entity": text(alert.entity),
+        "entity": ecs_text(alert.entity),
         "entity_kind": alert.entity_kind,
-        "id": text(alert.id),
+        "id": ecs_text(alert.id),
         "kind": alert.kind,
-        "label": text(alert.label),
+        "label": ecs_text(alert.label),
         "port_count": alert.port_count,
         "records": alert.records,
         "severity": alert.severity,
@@ -186,7 +192,12 @@ def _own(alert: Alert) -> dict[str, Any]:
 
 def _attribute(name: str, contribution: float, value: float | str | None, normal: float | str | None) -> dict[str, Any]:
     return _known(
-        {"name": text(name), "contribution": _finite(contribution), "value": _words(value), "normal": _words(normal)}
+        {
+            "name": ecs_text(name),
+            "contribution": _finite(contribution),
+            "value": _words(value),
+            "normal": _words(normal),
+        }
     )
 
 
@@ -197,18 +208,18 @@ def _words(value: float | str | None) -> str | None:
     ('3', '0.25', 'tcp')
     """
     if value is None or isinstance(value, str):
-        return value if value is None else text(value)
+        return value if value is None else ecs_text(value)
     return str(int(value)) if math.isfinite(value) and value == int(value) and abs(value) < 1e15 else repr(value)
 
 
 def _counts(counts: Sequence[Count]) -> list[dict[str, Any]]:
-    return [{"value": text(c.value), "records": c.records} for c in counts]
+    return [{"value": ecs_text(c.value), "records": c.records} for c in counts]
 
 
 def _end(address: str) -> dict[str, Any]:
     if not address:
         return {}
-    return {"ip": address} if is_address(address) else {"address": text(address)}
+    return {"ip": address} if is_address(address) else {"address": ecs_text(address)}
 
 
 def _addresses(alert: Alert) -> list[str]:
@@ -221,7 +232,7 @@ def _addresses(alert: Alert) -> list[str]:
 def _plain(value: float | int | str | None) -> float | int | str | None:
     """A value that JSON has: no infinities, no integer that readers cannot hold."""
     if isinstance(value, str):
-        return text(value)
+        return ecs_text(value)
     if isinstance(value, int) and abs(value) >= 1 << 63:
         return float(value) if abs(value) < 1 << 1023 else None
     return _finite(value) if isinstance(value, float) else value

@@ -52,5 +52,5 @@ class AtLeast:
 
 
 def _severity_rank(event: Event) -> int:
-    """0 for low to 3 for critical."""
+    """Return 0 for low to 3 for critical."""
     return _RANK[event.alert.severity] if isinstance(event, AlertEvent) else 0

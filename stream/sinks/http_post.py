@@ -148,7 +148,7 @@ class HttpPost:
 
 
 def _retry_after(said: str, now: float) -> float:
-    """Seconds of a Retry-After header, which is a number or a date; at most MAX_RETRY_AFTER.
+    """Return the seconds of a Retry-After header, which is a number or a date; at most MAX_RETRY_AFTER.
 
     >>> _retry_after("7", 0.0), _retry_after("Thu, 01 Jan 1970 00:00:30 GMT", 10.0), _retry_after("soon", 0.0)
     (7.0, 20.0, 0.0)

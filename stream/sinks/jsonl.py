@@ -7,7 +7,7 @@ from pathlib import Path
 
 from netclust.stream.alerts.alert_events import Event
 from netclust.stream.sinks.base import Facts
-from netclust.stream.sinks.ecs import encode
+from netclust.stream.sinks.ecs import encode_ecs
 from netclust.stream.sinks.line_file import LineFile
 
 
@@ -32,7 +32,7 @@ class JsonLines:
 
     def write(self, events: Sequence[Event]) -> None:
         """Append them."""
-        self._file.write_lines(b"".join(encode(event, self._observer) + b"\n" for event in events))
+        self._file.write_lines(b"".join(encode_ecs(event, self._observer) + b"\n" for event in events))
 
     def sync(self) -> Facts:
         """Make them durable."""

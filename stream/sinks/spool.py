@@ -36,10 +36,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from netclust.errors import InputError
-from netclust.foundation.container import write_bytes
+from netclust.foundation.container import write_container_bytes
 from netclust.stream.alerts.alert_events import Event
 from netclust.stream.sinks.base import Facts
-from netclust.stream.sinks.ecs import text
+from netclust.stream.sinks.ecs import ecs_text
 
 KEPT_MARKS = 3
 """Where a sink is cut back on resume, what was read since so many checkpoints is kept: it may have to be told again."""
@@ -306,7 +306,7 @@ class Spool:
 
     def _save_cursor(self) -> None:
         with contextlib.suppress(InputError):  # without it, events are told twice
-            write_bytes(self.folder / "cursor.json", msgspec.json.encode(self.position()))
+            write_container_bytes(self.folder / "cursor.json", msgspec.json.encode(self.position()))
 
 
 def _positions(facts: Any) -> tuple[int, int] | None:
@@ -327,7 +327,7 @@ def _frame(event: Event) -> bytes:
 def _clean(value: Any) -> Any:
     """Without what cannot be written: broken Unicode, huge integers."""
     if isinstance(value, str):
-        return text(value)
+        return ecs_text(value)
     if isinstance(value, dict):
         return {_clean(k): _clean(v) for k, v in value.items()}
     if isinstance(value, list):

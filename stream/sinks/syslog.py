@@ -15,9 +15,9 @@ from typing import Literal
 from netclust.foundation.text import sanitize
 from netclust.stream.alerts.alert_events import AlertEvent, Event
 from netclust.stream.sinks.base import Facts, SinkError
-from netclust.stream.sinks.cef import fit, to_cef
+from netclust.stream.sinks.cef import fit_cef, to_cef
 from netclust.stream.sinks.connection import Address, SinkConnection, tls_context
-from netclust.stream.sinks.ecs import iso_time, text
+from netclust.stream.sinks.ecs import ecs_text, ecs_time
 
 Format = Literal["rfc5424", "cef"]
 
@@ -50,30 +50,30 @@ def format_message(event: Event, limit: int, *, observer: str = "", style: Forma
             "entity": alert.entity,
             "entityKind": alert.entity_kind,
             "records": str(alert.records),
-            "firstSeen": iso_time(alert.first_seen) or "",
-            "lastSeen": iso_time(alert.last_seen) or "",
+            "firstSeen": ecs_time(alert.first_seen) or "",
+            "lastSeen": ecs_time(alert.last_seen) or "",
         }
     else:
         moment, kind, message = event.time, f"notice-{event.topic}", event.message
         level = 4 if event.topic in ("drift", "loss") else 6
         values = {"id": event.key}
-    head = f"<{_LOCAL0 * 8 + level}>1 {iso_time(moment) or '-'} {host} netclust - {kind} "
+    head = f"<{_LOCAL0 * 8 + level}>1 {ecs_time(moment) or '-'} {host} netclust - {kind} "
     if style == "cef":
         start = f"{head}- ".encode()
         return start + to_cef(event, limit - len(start), observer).encode()
     pairs = "".join(f' {name}="{_quoted(value)}"' for name, value in values.items() if value)
     start = f"{head}[netclust@32473{pairs}] ".encode()
-    shown = fit(text(message), limit - len(start) - len(_BOM), sanitize)
+    shown = fit_cef(ecs_text(message), limit - len(start) - len(_BOM), sanitize)
     return start + (b"" if shown.isascii() else _BOM) + shown.encode()
 
 
 def _quoted(value: str) -> str:
-    """A value of structured data: of one line, short, and with its quotes, backslashes and brackets escaped.
+    """Return A value of structured data: of one line, short, and with its quotes, backslashes and brackets escaped.
 
     >>> _quoted('a"]')
     'a\\\\"\\\\]'
     """
-    return fit(text(value), MAX_VALUE, lambda part: re.sub(r'(["\\\]])', r"\\\1", sanitize(part)))
+    return fit_cef(ecs_text(value), MAX_VALUE, lambda part: re.sub(r'(["\\\]])', r"\\\1", sanitize(part)))
 
 
 class Syslog:

@@ -20,7 +20,7 @@ from typing import TextIO
 from netclust.foundation.text import sanitize
 from netclust.stream.alerts.alert_events import Alert, AlertEvent, Count, Event, Notice
 from netclust.stream.sinks.base import Facts, SinkError
-from netclust.stream.sinks.ecs import iso_time, only_port, text
+from netclust.stream.sinks.ecs import ecs_text, ecs_time, only_port
 
 GROWTH = 10
 """An update is shown when the alert has grown by this factor since it was shown last."""
@@ -87,7 +87,7 @@ class Terminal:
     def _wrapped(self, explanation: str) -> list[str]:
         width = self._width or min(120, max(40, shutil.get_terminal_size((100, 24)).columns))
         lines: list[str] = []
-        for paragraph in text(explanation).split("\n"):
+        for paragraph in ecs_text(explanation).split("\n"):
             plain = sanitize(paragraph)
             lines += textwrap.wrap(plain, width, initial_indent="    ", subsequent_indent="          ")
         return lines
@@ -115,7 +115,7 @@ def _in_colours(stream: TextIO, lines: list[tuple[str, str]]) -> None:
 
 
 def _clock(nanoseconds: int) -> str:
-    moment = iso_time(nanoseconds)
+    moment = ecs_time(nanoseconds)
     return f"{moment[:10]} {moment[11:19]}" if moment else "-" * 19
 
 
@@ -138,4 +138,4 @@ def _first(counts: Sequence[Count], different: int) -> str:
 
 
 def _plain(value: str) -> str:
-    return sanitize(text(value))
+    return sanitize(ecs_text(value))

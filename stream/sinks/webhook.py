@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from netclust.stream.alerts.alert_events import Event
 from netclust.stream.sinks.base import Facts
-from netclust.stream.sinks.ecs import encode
+from netclust.stream.sinks.ecs import encode_ecs
 from netclust.stream.sinks.http_post import HttpPost
 
 
@@ -43,7 +43,7 @@ class Webhook:
         for event in events:
             key = event.key.encode("ascii", "replace").decode()[:255]
             printable_key = "".join(c if "!" <= c <= "~" else "?" for c in key)
-            self._http.post(encode(event, self._observer), {"Idempotency-Key": printable_key})
+            self._http.post(encode_ecs(event, self._observer), {"Idempotency-Key": printable_key})
 
     def sync(self) -> Facts:
         """Nothing to keep."""

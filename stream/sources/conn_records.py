@@ -31,9 +31,15 @@ from netclust.kernels.packets import decode, tcp
 from netclust.records.running_time import RunningTime
 from netclust.records.schema import load_schema
 from netclust.records.table import Table
-from netclust.records.traffic_counts import TrafficCounts, error_class, key_of
+from netclust.records.traffic_counts import TrafficCounts, error_class, traffic_key
 from netclust.stream.packets.conn_attributes import ConnectionSide, conn_numbers, failed_states, rounded
-from netclust.stream.packets.connections import PROTOCOLS, flow_service_ids, iso_times, kdd_service_ids, protocol_ids
+from netclust.stream.packets.connections import (
+    PROTOCOLS,
+    connection_protocol_ids,
+    flow_connection_services,
+    iso_times,
+    kdd_connection_services,
+)
 from netclust.stream.packets.host_relations import Relations
 from netclust.stream.packets.services import flow_services, kdd_services
 from netclust.stream.sources.app_names import service_name
@@ -120,7 +126,7 @@ class LogConnections:
             columns = self._kdd(common, self._counts)
         table = Table.from_columns(self.schema, columns | {"label": np.array(raw["label"], object)})
         table.time = last
-        table.key = key_of(*source, salt=0)
+        table.key = traffic_key(*source, salt=0)
         table.context = _context(raw, first, source_port, port)
         return table
 
@@ -131,9 +137,9 @@ class LogConnections:
         )
         missed = np.array(raw["missed"], np.int64)
         numbers = rounded({**conn_numbers(c.first, c.last, c.orig, c.resp), "missed_bytes": missed, **relations})
-        by_port = np.array(flow_services().names, object)[flow_service_ids(c.shape, c.port)]
+        by_port = np.array(flow_services().names, object)[flow_connection_services(c.shape, c.port)]
         return numbers | {
-            "protocol": np.array(PROTOCOLS, object)[protocol_ids(c.shape["proto"])],
+            "protocol": np.array(PROTOCOLS, object)[connection_protocol_ids(c.shape["proto"])],
             "service": np.array([service_name(a, b) for a, b in zip(raw["app"], by_port, strict=True)], object),
             "state": np.array(tcp.FLAG_NAMES, object)[c.states],
         }
@@ -141,12 +147,12 @@ class LogConnections:
     def _kdd(self, c: _Common, counts: TrafficCounts) -> dict[str, NDArray[Any]]:
         flags = np.where(c.shape["proto"] == decode.TCP, c.states, tcp.SF)
         names = np.array(tcp.FLAG_NAMES, object)[flags]
-        service = kdd_service_ids(c.shape, c.port)
+        service = kdd_connection_services(c.shape, c.port)
         same = (c.source[0] == c.destination[0]) & (c.source[1] == c.destination[1])
         ported = np.isin(c.shape["proto"], _PORTED)
         known: dict[str, NDArray[Any]] = {
             "duration": np.maximum(c.last - c.first, 0) // 10**9,
-            "protocol_type": np.array(PROTOCOLS, object)[protocol_ids(c.shape["proto"])],
+            "protocol_type": np.array(PROTOCOLS, object)[connection_protocol_ids(c.shape["proto"])],
             "service": np.array(kdd_services().names, object)[service],
             "flag": names,
             "src_bytes": c.orig.payload_bytes,

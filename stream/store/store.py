@@ -103,9 +103,9 @@ class Store:
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
         if create and not read_only:
-            store_schema.make_file(self.path)
+            store_schema.make_store_file(self.path)
         else:
-            store_schema.need_file(self.path)
+            store_schema.need_store_file(self.path)
         self._watch_lock = threading.Lock()
         self._watch = self._open()
 
@@ -115,9 +115,9 @@ class Store:
         while True:
             try:
                 with store_schema.translated_errors(self.path):
-                    db = store_schema.connect(self.path, max_bytes=self.max_bytes, read_only=self.read_only)
+                    db = store_schema.connect_store(self.path, max_bytes=self.max_bytes, read_only=self.read_only)
                     try:
-                        store_schema.prepare(db, self.path, read_only=self.read_only)
+                        store_schema.prepare_store(db, self.path, read_only=self.read_only)
                     except BaseException:
                         db.close()
                         raise
@@ -199,7 +199,7 @@ class Store:
         if gone:
             self.dropped.update(gone)
             with contextlib.suppress(StoreFullError), self.writing() as db:
-                store_audit.add(db, at, "prune", "drop what is too old or too much", by="store", facts=dict(gone))
+                store_audit.add_audit(db, at, "prune", "drop what is too old or too much", by="store", facts=dict(gone))
         return gone
 
     def bytes(self) -> int:
@@ -220,7 +220,7 @@ class Store:
             return sum(
                 _save_alert(db, self._as_kept(e.alert), now)
                 if isinstance(e, AlertEvent)
-                else store_audit.add(
+                else store_audit.add_audit(
                     db, now, e.topic, e.message, by="daemon", facts={**e.facts, "time": e.time}, key=f"notice:{e.key}"
                 )
                 for e in events
@@ -302,7 +302,7 @@ class Store:
             "FROM clusters WHERE anomalous > 0 OR ? ORDER BY anomalous DESC, records DESC, ident LIMIT ?)"
         )
         with self.reading() as db:
-            return store_audit.fetch(db, ClusterRow, rest, (not anomalous_only, _bounded(limit)))
+            return store_audit.fetch_audit(db, ClusterRow, rest, (not anomalous_only, _bounded(limit)))
 
     # What people say
 
@@ -323,7 +323,7 @@ class Store:
     ) -> list[LabelRow]:
         """Labels with a larger number, in the order in which they were said; or the newest first."""
         with self.reading() as db:
-            return store_feedback.labels(db, _number(after), _bounded(limit), newest=newest, status=status)
+            return store_feedback.feedback_labels(db, _number(after), _bounded(limit), newest=newest, status=status)
 
     def label_result(
         self,
@@ -386,12 +386,12 @@ class Store:
     ) -> None:
         """Add to the record of decisions."""
         with self.writing() as db:
-            store_audit.add(db, self.clock(), topic, what, by=by, why=why, result=result, facts=facts)
+            store_audit.add_audit(db, self.clock(), topic, what, by=by, why=why, result=result, facts=facts)
 
     def audit(self, limit: int = 100) -> list[AuditRow]:
         """The last decisions and notices, newest first."""
         with self.reading() as db:
-            return store_audit.latest(db, _bounded(limit))
+            return store_audit.latest_audit(db, _bounded(limit))
 
     def set_meta(self, key: str, value: Any) -> None:
         """Keep a fact, as JSON."""

@@ -9,12 +9,12 @@ import msgspec
 
 from netclust.stream.store.store_rows import AuditRow
 
-__all__ = ["add", "fetch", "latest"]
+__all__ = ["add_audit", "fetch_audit", "latest_audit"]
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 
 
-def add(
+def add_audit(
     db: sqlite3.Connection,
     now: int,
     topic: str,
@@ -32,12 +32,12 @@ def add(
     return db.execute(sql, values).rowcount > 0
 
 
-def latest(db: sqlite3.Connection, limit: int) -> list[AuditRow]:
-    """The last rows, newest first."""
-    return fetch(db, AuditRow, "FROM audit ORDER BY number DESC LIMIT ?", (limit,), as_json=("facts",))
+def latest_audit(db: sqlite3.Connection, limit: int) -> list[AuditRow]:
+    """Return the last rows, newest first."""
+    return fetch_audit(db, AuditRow, "FROM audit ORDER BY number DESC LIMIT ?", (limit,), as_json=("facts",))
 
 
-def fetch(
+def fetch_audit(
     db: sqlite3.Connection,
     row: type[Row],
     rest: str,
@@ -45,7 +45,7 @@ def fetch(
     *,
     as_json: tuple[str, ...] = (),
 ) -> list[Row]:
-    """Rows of one kind: `rest` is the statement behind its columns, which are named like the row's fields."""
+    """Fetch rows of one kind: `rest` is the statement behind its columns, which are named like the row's fields."""
     names = row.__struct_fields__
     found = []
     for values_of_row in db.execute(f"SELECT {', '.join(names)} {rest}", values):

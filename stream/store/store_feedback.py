@@ -76,7 +76,7 @@ def _insert(db: sqlite3.Connection, kind: str, target: str, label_text: str, who
     sql = "INSERT INTO labels (created, target_kind, target, label, by, why) VALUES (?, ?, ?, ?, ?, ?)"
     seq = db.execute(sql, (who.now, kind, target, label_text, who.by, who.why)).lastrowid
     what = f"undo label {target}" if kind == "undo" else f"label {kind} {target} {label_text}"
-    audit.add(db, who.now, "label", what, by=who.by, why=who.why, result=f"label {seq}")
+    audit.add_audit(db, who.now, "label", what, by=who.by, why=who.why, result=f"label {seq}")
     return label(db, int(seq or 0))
 
 
@@ -88,10 +88,10 @@ def label(db: sqlite3.Connection, label_seq: int) -> LabelRow:
     return found[0]
 
 
-def labels(
+def feedback_labels(
     db: sqlite3.Connection, after: int, limit: int, *, newest: bool, status: LabelStatus | None
 ) -> list[LabelRow]:
-    """Labels behind a number, in the order in which they were said, or the newest first."""
+    """Return labels behind a number, in the order in which they were said, or the newest first."""
     order = "DESC" if newest else "ASC"
     return _labels(
         db,
@@ -124,7 +124,7 @@ def labels_of(
 
 
 def _labels(db: sqlite3.Connection, rest: str, values: tuple[Any, ...]) -> list[LabelRow]:
-    return audit.fetch(db, LabelRow, f"FROM labels {rest}", values, as_json=("linker_event", "effect"))
+    return audit.fetch_audit(db, LabelRow, f"FROM labels {rest}", values, as_json=("linker_event", "effect"))
 
 
 def label_result(
@@ -156,7 +156,7 @@ def label_result(
     if before.status != after.status:
         facts = {"from_tick": after.from_tick, "covered": after.covered}
         result = f"{status}: {reason}" if reason else status
-        audit.add(db, now, "label", f"take up label {label_seq}", by="daemon", result=result, facts=facts)
+        audit.add_audit(db, now, "label", f"take up label {label_seq}", by="daemon", result=result, facts=facts)
     return after
 
 
@@ -190,7 +190,7 @@ def add_suppression(db: sqlite3.Connection, rule: Suppression, until: int, who: 
     marks = ", ".join("?" * len(values))
     number = db.execute(f"INSERT INTO suppressions ({names}) VALUES ({marks})", values).lastrowid  # noqa: S608
     given = {name: value for name, value in fields.items() if value not in ("", None)}
-    audit.add(
+    audit.add_audit(
         db, who.now, "suppression", f"suppress s-{number}", by=who.by, why=who.why, facts={**given, "until": until}
     )
     return _suppression(db, f"s-{number}")
@@ -213,15 +213,17 @@ def remove_suppression(db: sqlite3.Connection, ident: str, who: Attribution) -> 
         "UPDATE suppressions SET removed_at = ?, removed_by = ?, removed_why = ? WHERE number = ?",
         (who.now, who.by, who.why, found.number),
     )
-    audit.add(db, who.now, "suppression", f"remove {ident}", by=who.by, why=who.why, facts={"hidden": found.hidden})
+    audit.add_audit(
+        db, who.now, "suppression", f"remove {ident}", by=who.by, why=who.why, facts={"hidden": found.hidden}
+    )
     return _suppression(db, ident)
 
 
 def _suppression(db: sqlite3.Connection, ident: str) -> SuppressionRow:
-    """One suppression."""
+    """Return one suppression."""
     number = ident.removeprefix("s-")
     if number.isdecimal() and number.isascii() and len(number) < 19:
-        found = audit.fetch(db, SuppressionRow, "FROM suppressions WHERE number = ?", (int(number),))
+        found = audit.fetch_audit(db, SuppressionRow, "FROM suppressions WHERE number = ?", (int(number),))
         if found:
             return found[0]
     raise NotFoundError(f"there is no suppression {ident[:40]!r}: `netclust suppress list` shows them")
@@ -230,7 +232,7 @@ def _suppression(db: sqlite3.Connection, ident: str) -> SuppressionRow:
 def suppressions(db: sqlite3.Connection, now: int, *, active_only: bool, limit: int) -> list[SuppressionRow]:
     """The rules, oldest first; all that ever were, or those that hide something now."""
     rest = "FROM suppressions WHERE ? OR (removed_at IS NULL AND (until < 0 OR until > ?)) ORDER BY number LIMIT ?"
-    return audit.fetch(db, SuppressionRow, rest, (not active_only, now, limit))
+    return audit.fetch_audit(db, SuppressionRow, rest, (not active_only, now, limit))
 
 
 def suppression_result(db: sqlite3.Connection, ident: str, from_tick: int) -> SuppressionRow:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
-from netclust.stream.store.store_schema import page_bytes
+from netclust.stream.store.store_schema import store_page_bytes
 
 DAY = 86_400 * 10**9
 KEEP_DECISIONS = 10  # times as long as alerts
@@ -100,7 +100,7 @@ def used_bytes(writing: Connected) -> int:
     """What rows take; free pages are used again."""
     with writing() as db:
         pages = db.execute("PRAGMA page_count").fetchone()[0] - db.execute("PRAGMA freelist_count").fetchone()[0]
-        return int(pages) * page_bytes(db)
+        return int(pages) * store_page_bytes(db)
 
 
 def _give_back(reading: Connected) -> None:

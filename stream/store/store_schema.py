@@ -19,9 +19,9 @@ __all__ = [
     "StoreCorruptError",
     "StoreError",
     "StoreFullError",
-    "connect",
+    "connect_store",
     "move_aside",
-    "prepare",
+    "prepare_store",
     "translated_errors",
 ]
 
@@ -137,8 +137,8 @@ def _advice(error: sqlite3.OperationalError) -> str:
     }.get(_code(error), "look at the file, its folder and the disk")
 
 
-def connect(path: Path, *, max_bytes: int, read_only: bool) -> sqlite3.Connection:
-    """A connection that any one thread at a time may use; transactions are begun by hand."""
+def connect_store(path: Path, *, max_bytes: int, read_only: bool) -> sqlite3.Connection:
+    """Open a connection that any one thread at a time may use; transactions are begun by hand."""
     uri = path.absolute().as_uri() + ("?mode=ro" if read_only else "?mode=rw")
     db = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
@@ -152,20 +152,20 @@ def connect(path: Path, *, max_bytes: int, read_only: bool) -> sqlite3.Connectio
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = FULL")  # a label that was answered for is on the disk
             db.execute(f"PRAGMA journal_size_limit = {WAL_BYTES}")
-            db.execute(f"PRAGMA max_page_count = {max(64, max_bytes // page_bytes(db))}")
+            db.execute(f"PRAGMA max_page_count = {max(64, max_bytes // store_page_bytes(db))}")
     except BaseException:
         db.close()
         raise
     return db
 
 
-def page_bytes(db: sqlite3.Connection) -> int:
-    """How large a page is."""
+def store_page_bytes(db: sqlite3.Connection) -> int:
+    """Return the size of a page."""
     return int(db.execute("PRAGMA page_size").fetchone()[0])
 
 
-def make_file(path: Path) -> None:
-    """An empty file that only its owner may read, before SQLite makes one that all may."""
+def make_store_file(path: Path) -> None:
+    """Make an empty file that only its owner may read, before SQLite makes one that all may."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if path.exists() and not path.is_file():
@@ -176,7 +176,7 @@ def make_file(path: Path) -> None:
         raise InputError(f"{path}: cannot be made: {error.strerror}: choose another state folder") from None
 
 
-def need_file(path: Path) -> None:
+def need_store_file(path: Path) -> None:
     """Say what to do where there is no store, or no right to see it."""
     try:
         if not path.is_file():
@@ -185,7 +185,7 @@ def need_file(path: Path) -> None:
         raise InputError(f"{path}: no right to look: use the daemon's user, or sudo") from None
 
 
-def prepare(db: sqlite3.Connection, path: Path, *, read_only: bool) -> None:
+def prepare_store(db: sqlite3.Connection, path: Path, *, read_only: bool) -> None:
     """Check whose file it is and its version; bring it forward. Two that start at once do it once."""
     version = _version(db, path)
     if version == VERSION:

@@ -254,6 +254,6 @@ def metrics_page() -> str:
 
 
 if __name__ == "__main__":
-    from netclust.foundation.container import write_bytes
+    from netclust.foundation.container import write_container_bytes
 
-    write_bytes(sys.argv[1], metrics_page().encode())
+    write_container_bytes(sys.argv[1], metrics_page().encode())

@@ -17,7 +17,7 @@ from netclust.datasets.arff import ArffAttribute, parse_arff
 from netclust.datasets.documents import DocumentLimits
 from netclust.datasets.label_names import LabelChoice, find_label_file, read_label_names
 from netclust.datasets.label_sets import LabelSetTable, read_labels
-from netclust.datasets.label_writing import lines_of
+from netclust.datasets.label_writing import label_lines
 from netclust.datasets.simulators.synth_labels import synth1, synth2
 from netclust.errors import InputError
 from netclust.models.multilabel.label_metrics import default_loss
@@ -288,7 +288,7 @@ def test_a_written_table_is_read_back(
         features, names, sparse.csr_matrix(X) if as_csr else X, Y, tuple(map(str, range(1, rows + 1)))
     )
     path = tmp_path_factory.mktemp("written") / "some"
-    path.write_text("".join(lines_of(table, kind)))  # type: ignore[arg-type]
+    path.write_text("".join(label_lines(table, kind)))  # type: ignore[arg-type]
     again = read_labels(path, format=kind, features=features, labels=names)  # type: ignore[arg-type]
     Z = again.X.toarray() if sparse.issparse(again.X) else again.X
     assert Z.tolist() == X.tolist()

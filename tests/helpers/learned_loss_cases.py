@@ -12,7 +12,7 @@ from netclust.losses.learned_loss import LearnedLoss, Truth, nine_features
 from netclust.models.coreference.global_loss import TIE
 from netclust.structures.hashed_pairs import HashedPairs
 from netclust.structures.pairs import Indices, Vector
-from netclust.structures.tree import clusters
+from netclust.structures.tree import tree_clusters
 
 Labels = NDArray[np.int64]
 
@@ -83,7 +83,7 @@ def partial_clusters(parents: Labels) -> Labels:
     """Clusters of a tree whose last nodes may not be placed: those are -1."""
     z = np.full(len(parents), -1, np.int64)
     placed = parents[parents >= 0]
-    z[: len(placed)] = clusters(placed)
+    z[: len(placed)] = tree_clusters(placed)
     return z
 
 
@@ -92,7 +92,7 @@ def plain_potential(
 ) -> float:
     """Pot of a whole tree, from its definition."""
     n = len(parents)
-    total = C * loss.scaled(nine_features(truth, clusters(parents)), truth.detected)
+    total = C * loss.scaled(nine_features(truth, tree_clusters(parents)), truth.detected)
     for j in range(n):
         if parents[j]:
             first = j - (starts[j + 1] - starts[j])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from netclust.learners.qp import solve
+from netclust.learners.qp import solve_qp
 from netclust.losses.partition_loss import pairwise_loss
 
 
@@ -101,7 +101,7 @@ def full_optimum(examples, C, rescaling="margin", real_only=True):
         losses.append(x.losses[use])
         group.append(np.full(len(use), i))
     vectors, n = np.concatenate(vectors), len(examples)
-    solution = solve(vectors @ vectors.T, np.concatenate(losses), np.concatenate(group), np.full(n, C / n))
+    solution = solve_qp(vectors @ vectors.T, np.concatenate(losses), np.concatenate(group), np.full(n, C / n))
     assert solution.gap <= 1e-7 * max(1.0, solution.value)
     return solution.value, solution.alpha @ vectors
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from netclust.errors import InputError
-from netclust.models.selection import choose, k_folds, leave_one_out
+from netclust.models.selection import k_folds, leave_one_out, select_candidate
 
 
 def test_every_example_is_held_out_once_and_never_trained_on_then():
@@ -29,13 +29,13 @@ def test_nothing_but_the_training_part_reaches_the_fit():
         assert not set(model) & set(held)
         return candidate
 
-    choice = choose([2, 1, 1], examples, leave_one_out(3), fit, measure)
+    choice = select_candidate([2, 1, 1], examples, leave_one_out(3), fit, measure)
     assert seen[:3] == [(2, ("b", "c")), (2, ("a", "c")), (2, ("a", "b"))]
     assert (choice.best, choice.loss, choice.losses) == (1, 1.0, (2.0, 1.0, 1.0))
 
 
 def test_of_equal_candidates_the_first_is_chosen():
-    choice = choose(["simple", "other"], [1, 2], leave_one_out(2), lambda c, t: None, lambda c, f, h: 3.0)
+    choice = select_candidate(["simple", "other"], [1, 2], leave_one_out(2), lambda c, t: None, lambda c, f, h: 3.0)
     assert choice.best == "simple"
 
 
@@ -44,6 +44,6 @@ def test_nothing_to_choose_from_is_refused():
         with pytest.raises(InputError, match="cross-validation needs"):
             k_folds(examples, folds)
     with pytest.raises(InputError, match="nothing to choose"):
-        choose([], [1, 2], leave_one_out(2), lambda c, t: None, lambda c, f, h: 0.0)
+        select_candidate([], [1, 2], leave_one_out(2), lambda c, t: None, lambda c, f, h: 0.0)
     with pytest.raises(InputError, match="no number"):
-        choose([1], [1, 2], leave_one_out(2), lambda c, t: None, lambda c, f, h: float("nan"))
+        select_candidate([1], [1, 2], leave_one_out(2), lambda c, t: None, lambda c, f, h: float("nan"))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from counting_task import RAW, TASK, CountSettings
 
-from netclust.cli.info import run as info
+from netclust.cli.info import run_info as info
 from netclust.errors import InputError, ModelError
 from netclust.foundation import container
 from netclust.models import run_structured
@@ -72,7 +72,7 @@ def test_the_file_comes_back_and_nothing_else_is_taken(tmp_path: Path) -> None:
     for size in (0, 7, 8, 60, len(data) - 1):
         with pytest.raises(ModelError):
             StructuredModel.from_bytes(data[:size])
-    header = container.unpack(data, KIND, "m")[1]
+    header = container.unpack_container(data, KIND, "m")[1]
     for spoiled, what in (
         ({"task": "other"}, "'other'"),
         ({"settings": {"C": -1.0}}, "C is -1"),
@@ -81,7 +81,7 @@ def test_the_file_comes_back_and_nothing_else_is_taken(tmp_path: Path) -> None:
         ({"more": 1}, "more"),
     ):
         with pytest.raises(ModelError, match=what):
-            StructuredModel.from_bytes(container.pack(KIND, {"weights": model.w}, header | spoiled))
+            StructuredModel.from_bytes(container.pack_container(KIND, {"weights": model.w}, header | spoiled))
     for arrays, what in (
         ({}, "weights"),
         ({"weights": np.zeros(3)}, r"\[2\]"),
@@ -89,7 +89,7 @@ def test_the_file_comes_back_and_nothing_else_is_taken(tmp_path: Path) -> None:
         ({"weights": model.w, "more": model.w}, "more"),
     ):
         with pytest.raises(ModelError, match=what):
-            StructuredModel.from_bytes(container.pack(KIND, arrays, header))
+            StructuredModel.from_bytes(container.pack_container(KIND, arrays, header))
     with pytest.raises(ModelError, match="counting, not of chains"):
         StructuredModel.load(tmp_path / "m", "chains")
     with pytest.raises(InputError, match="no task"):

@@ -13,7 +13,7 @@ from netclust.models.clustering.partitions.moves_kernels import sum_by_cluster
 
 @inner
 def _random_bits(state: Any) -> Any:
-    """The next of the splitmix64 numbers; `state` is an array of one."""
+    """Return the next of the splitmix64 numbers; `state` is an array of one."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -23,7 +23,7 @@ def _random_bits(state: Any) -> Any:
 
 @inner
 def _random_share(state: Any) -> Any:
-    """A number from 0 up to 1, without 1."""
+    """Return A number from 0 up to 1, without 1."""
     return np.float64(_random_bits(state) >> np.uint64(11)) / 9007199254740992.0
 
 

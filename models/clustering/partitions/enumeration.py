@@ -14,7 +14,7 @@ import numpy as np
 
 from netclust.errors import InputError
 from netclust.models.clustering.partitions.greedy import square_of
-from netclust.structures.partition import Labels, PairScores, canonical, check_scores
+from netclust.structures.partition import Labels, PairScores, canonical_partition, check_partition_scores
 
 __all__ = ["MOST_ITEMS", "best_partition"]
 
@@ -23,14 +23,14 @@ MOST_ITEMS = 10
 
 def best_partition(scores: PairScores) -> tuple[Labels, float]:
     """The partition of the highest sum of scores within clusters, and that sum; more than ten items are refused."""
-    from netclust.models.clustering.partitions.enumeration_kernels import best_labels
+    from netclust.models.clustering.partitions.enumeration_kernels import enumerate_labels
 
-    check_scores(scores)
+    check_partition_scores(scores)
     if scores.items > MOST_ITEMS:
         raise InputError(
             f"{scores.items} items have too many partitions to try them all, at most {MOST_ITEMS} have not: "
             "use local search or branch and cut"
         )
     labels = np.zeros(scores.items, np.int64)
-    best_labels(square_of(scores), labels)
-    return canonical(labels), scores.within(labels)
+    enumerate_labels(square_of(scores), labels)
+    return canonical_partition(labels), scores.within(labels)

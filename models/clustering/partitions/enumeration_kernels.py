@@ -10,8 +10,8 @@ from netclust.kernels.jit import kernel
 
 
 @kernel
-def best_labels(S: Any, best: Any) -> Any:
-    """The partition of the highest sum within clusters into `best`, the first of equal ones; returns that sum.
+def enumerate_labels(S: Any, best: Any) -> Any:
+    """Write the first partition of the highest sum within clusters to `best`; return that sum.
 
     Labels are tried in the order of an odometer: item i takes 0, ..., 1 + the highest label before it.
     """

@@ -24,9 +24,15 @@ from numpy.typing import NDArray
 
 from netclust.errors import InputError
 from netclust.models.clustering.partitions.rounding import round_links
-from netclust.models.clustering.partitions.triangle_program import TriangleProgram, components, restricted
+from netclust.models.clustering.partitions.triangle_program import TriangleProgram, restricted, triangle_components
 from netclust.structures.pairs import Indices, Vector
-from netclust.structures.partition import Labels, PairScores, canonical, check_scores, square
+from netclust.structures.partition import (
+    Labels,
+    PairScores,
+    canonical_partition,
+    check_partition_scores,
+    partition_square,
+)
 from netclust.structures.sizes import check_size
 
 __all__ = ["ExactResult", "exact_clusters"]
@@ -63,10 +69,10 @@ def exact_clusters(
     answer is a partition, so a group of connected items is as large a program as if all its pairs were stored. When
     the time is out the best partition so far is returned with the bound so far, not `optimal`.
     """
-    check_scores(scores)
+    check_partition_scores(scores)
     if start is not None and len(start) != scores.items:
         raise InputError(f"the start has labels of {len(start)} items, the scores have {scores.items}")
-    groups = components(scores)
+    groups = triangle_components(scores)
     for group in groups:
         check_size(len(group), "exact", largest=largest)
     ends = np.inf if limit_seconds is None else time.monotonic() + limit_seconds
@@ -79,7 +85,7 @@ def exact_clusters(
         labels[group] = group[tree.labels]  # the label of a cluster is one of its own items: unique over groups
         bound, programs = bound + tree.bound, programs + tree.programs
         optimal = optimal and tree.optimal
-    labels = canonical(labels)
+    labels = canonical_partition(labels)
     value = scores.within(labels)
     return ExactResult(labels, value, value if optimal else max(bound, value), optimal, programs)
 
@@ -103,8 +109,8 @@ class _Tree:
         self.labels: Labels = np.arange(scores.items)
         self.value, self.programs, self.optimal = 0.0, 0, False
         if start is not None:
-            self._offer(canonical(start))
-        self.number = square(np.arange(len(scores.values), dtype=np.float64), scores.items).astype(np.int32)
+            self._offer(canonical_partition(start))
+        self.number = partition_square(np.arange(len(scores.values), dtype=np.float64), scores.items).astype(np.int32)
         pairs = len(scores.values)
         root = _Node(-float(np.maximum(scores.values, 0.0).sum()), 0, np.zeros(pairs), np.ones(pairs))
         self.open = [root]
@@ -174,7 +180,7 @@ class _Tree:
 
         items = self.scores.items
         leaves, size, excess = np.zeros((items, items), np.int64), np.zeros(items, np.int64), np.zeros(items)
-        violated_stars(square(e, items), TOLERANCE, leaves, size, excess)
+        violated_stars(partition_square(e, items), TOLERANCE, leaves, size, excess)
         found = [self._star(centre, leaves[centre, : size[centre]]) for centre in np.flatnonzero(size).tolist()]
         if not found:
             return False

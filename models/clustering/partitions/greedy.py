@@ -14,7 +14,7 @@ The violating search raises H: scores within clusters plus `weight` times the lo
 
 >>> y = np.array([0, 0, 0, 1, 1])
 >>> z = greedy_violating(PairScores(5, scores.values / 25), y)
->>> z.tolist(), round(violation(PairScores(5, scores.values / 25), y, z), 3)
+>>> z.tolist(), round(greedy_violation(PairScores(5, scores.values / 25), y, z), 3)
 ([0, 0, 1, 1, 0], 60.048)
 
 T. Finley and T. Joachims, "Supervised Clustering with Support Vector Machines", ICML 2005; T. Finley, "Supervised
@@ -30,12 +30,12 @@ from numpy.typing import NDArray
 
 from netclust.errors import InputError
 from netclust.losses.partition_loss import CLUSTERING_LOSSES, ClusteringLoss, with_pairwise_loss
-from netclust.structures.partition import Labels, PairScores, canonical, check_scores
+from netclust.structures.partition import Labels, PairScores, canonical_partition, check_partition_scores
 
 if TYPE_CHECKING:
     from netclust.models.clustering.partitions.merging_kernels import Merges, MergingTarget
 
-__all__ = ["Rescaling", "greedy_clusters", "greedy_merges", "greedy_violating", "violation"]
+__all__ = ["Rescaling", "greedy_clusters", "greedy_merges", "greedy_violating", "greedy_violation"]
 
 Rescaling = Literal["margin", "slack"]
 
@@ -45,13 +45,13 @@ MOST_SQUARE = 20_000
 
 def greedy_clusters(scores: PairScores) -> Labels:
     """C_G: the partition that greedy merging ends with."""
-    check_scores(scores)
+    check_partition_scores(scores)
     return _labels(_merge(scores), scores.items)
 
 
 def greedy_merges(scores: PairScores) -> Merges:
     """The merges of C_G in their order: b joins a, both named by their smallest item, and what that gains."""
-    check_scores(scores)
+    check_partition_scores(scores)
     return _merge(scores)
 
 
@@ -69,18 +69,18 @@ def greedy_violating(
     With stored pairs, the pairwise loss and margin rescaling, the loss of stored pairs alone steers the search; all
     else needs a square matrix of the items.
     """
-    check_scores(scores)
+    check_partition_scores(scores)
     check_target(scores, y, loss, rescaling, weight, gold_score)
     if loss == "pairwise" and rescaling == "margin":
         return greedy_clusters(with_pairwise_loss(scores, y, weight))
-    truth = canonical(y)
+    truth = canonical_partition(y)
     target = kernel_target(truth, loss, rescaling, weight, gold_score)
     counts = np.zeros((scores.items, target.truths), np.int64)
     counts[np.arange(scores.items), truth] = 1
     return merge_violating_clusters(square_of(scores), counts, 0.0, target)
 
 
-def violation(
+def greedy_violation(
     scores: PairScores,
     y: NDArray[Any],
     z: NDArray[Any],
@@ -90,12 +90,12 @@ def violation(
     weight: float = 1.0,
     gold_score: float = 0.0,
 ) -> float:
-    """H of a partition z, as the violating searches count it.
+    """Return H of a partition z, as the violating searches count it.
 
     >>> scores, y = PairScores(2, np.array([0.5])), np.array([0, 0])
-    >>> violation(scores, y, np.array([0, 1])), violation(scores, y, y)
+    >>> greedy_violation(scores, y, np.array([0, 1])), greedy_violation(scores, y, y)
     (100.0, 0.5)
-    >>> violation(scores, y, np.array([0, 1]), rescaling="slack", gold_score=0.5)
+    >>> greedy_violation(scores, y, np.array([0, 1]), rescaling="slack", gold_score=0.5)
     50.0
     """
     delta = CLUSTERING_LOSSES[loss](y, z)
@@ -192,8 +192,8 @@ def _first(merges: Merges, done: int) -> Merges:
 
 
 def _labels(merges: Merges, items: int) -> Labels:
-    from netclust.models.clustering.partitions.merging_sparse_kernels import labels_of
+    from netclust.models.clustering.partitions.merging_sparse_kernels import merged_sparse_labels
 
     labels = np.empty(items, np.int64)
-    labels_of(merges, len(merges.a), labels)
-    return canonical(labels)
+    merged_sparse_labels(merges, len(merges.a), labels)
+    return canonical_partition(labels)

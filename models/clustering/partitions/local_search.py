@@ -29,13 +29,13 @@ from netclust.models.clustering.partitions.greedy import (
     check_target,
     greedy_clusters,
     greedy_violating,
+    greedy_violation,
     kernel_target,
     merge_pairs,
     merge_violating_clusters,
     square_of,
-    violation,
 )
-from netclust.structures.partition import Labels, PairScores, canonical, check_scores
+from netclust.structures.partition import Labels, PairScores, canonical_partition, check_partition_scores
 
 if TYPE_CHECKING:
     from netclust.models.clustering.partitions.merging_kernels import MergingTarget
@@ -59,12 +59,12 @@ def local_search(
     `restarts` are further annealings, each of `sweeps` rounds over all items; without sweeps there is no annealing and
     nothing is left to chance but the order of items.
     """
-    check_scores(scores)
+    check_partition_scores(scores)
     if restarts < 0 or sweeps < 0:
         raise InputError(f"restarts ({restarts}) and sweeps ({sweeps}) cannot be negative")
     first = greedy_clusters(scores) if start is None else _partition(start, scores.items)
     if scores.items < 2:
-        return canonical(first)
+        return canonical_partition(first)
     search = _Search(scores, seed)
     best = search.climbed(first)
     if start is None:
@@ -72,7 +72,7 @@ def local_search(
     for _ in range(restarts + 1 if sweeps else 0):
         best = search.better(best, search.climbed(search.annealed(best, sweeps)))
     best = search.cycled(best)
-    return search.better(canonical(first), best)
+    return search.better(canonical_partition(first), best)
 
 
 def local_violating(
@@ -90,28 +90,28 @@ def local_violating(
 
     With stored pairs, the pairwise loss and margin rescaling, the loss of stored pairs alone steers the search.
     """
-    check_scores(scores)
+    check_partition_scores(scores)
     check_target(scores, y, loss, rescaling, weight, gold_score)
     shifted = with_pairwise_loss(scores, y, weight)
     begun = [
         greedy_violating(scores, y, loss=loss, rescaling=rescaling, weight=weight, gold_score=gold_score),
-        canonical(y),
+        canonical_partition(y),
         local_search(shifted, seed=seed),
     ]
     if start is not None:
         begun.append(_partition(start, scores.items))
 
     def cost(z: Labels) -> float:
-        return violation(scores, y, z, loss=loss, rescaling=rescaling, weight=weight, gold_score=gold_score)
+        return greedy_violation(scores, y, z, loss=loss, rescaling=rescaling, weight=weight, gold_score=gold_score)
 
     best = max(begun, key=cost)
     if scores.items < 2:
         return best
     if loss == "pairwise" and rescaling == "margin":
         return max(best, local_search(shifted, best, seed=seed), key=cost)
-    target, S = kernel_target(canonical(y), loss, rescaling, weight, gold_score), square_of(scores)
+    target, S = kernel_target(canonical_partition(y), loss, rescaling, weight, gold_score), square_of(scores)
     # From every start: H has more poor ends here, and the second and third best start often leads to a better one.
-    found = [_raise_cost(S, canonical(y), z, scores.within(z), target) for z in begun]
+    found = [_raise_cost(S, canonical_partition(y), z, scores.within(z), target) for z in begun]
     return max(best, *found, key=cost)
 
 
@@ -141,10 +141,10 @@ class _Search:
         hot = HOTTEST * spread / max(1.0, len(self.rows.score) / m) ** (1 / 3)
         if hot == 0.0:
             return labels
-        moved = canonical(labels)
+        moved = canonical_partition(labels)
         state = self.random.integers(1 << 63, size=1).astype(np.uint64)
         anneal(self.rows, moved, np.geomspace(hot, hot / COOLING, sweeps), state)
-        return canonical(moved)
+        return canonical_partition(moved)
 
     def cycled(self, labels: Labels) -> Labels:
         """Cycles as long as they help."""
@@ -171,7 +171,7 @@ class _Search:
             rows = _pair_rows(groups, *_contracted(rows, group, groups))
             labels_of_groups = np.empty(groups, np.int64)
             labels_of_groups[group] = part
-            part = canonical(labels_of_groups)
+            part = canonical_partition(labels_of_groups)
         while True:
             part = _climb(rows, part, self.random.permutation(len(part)), self.least)
             if not finer:
@@ -185,13 +185,13 @@ def _climb(rows: GraphRows, labels: Labels, order: Labels, least: float) -> Labe
     from netclust.models.clustering.partitions.moves_kernels import move_items
 
     while True:
-        moved = canonical(labels)
+        moved = canonical_partition(labels)
         move_items(rows, moved, order, least)
-        moved = canonical(moved)
+        moved = canonical_partition(moved)
         clusters = int(moved.max(initial=-1)) + 1
         left, right, sums = _contracted(rows, moved, clusters)
         joined = merge_pairs(clusters, left, right, np.where(sums > least, sums, np.minimum(sums, 0.0)))
-        labels = canonical(joined[moved])
+        labels = canonical_partition(joined[moved])
         if joined.max(initial=-1) + 1 == clusters:
             return labels
 
@@ -203,7 +203,7 @@ def _raise_cost(S: NDArray[np.float64], truth: Labels, labels: Labels, within: f
     m = len(S)
     G, counts = np.empty((m, m)), np.empty((m, target.truths), np.int64)
     while True:
-        moved = canonical(labels)
+        moved = canonical_partition(labels)
         within = move_violating(S, moved, truth, G, counts, float(within), target, LEAST)
         used, moved = np.unique(moved, return_inverse=True)
         order = np.argsort(moved, kind="stable")
@@ -212,8 +212,8 @@ def _raise_cost(S: NDArray[np.float64], truth: Labels, labels: Labels, within: f
         between = (between + between.T) / 2  # the same but for rounding: the kernel needs it symmetric
         joined = merge_violating_clusters(between.copy(), counts[used], within, target)
         if joined.max() + 1 == len(used):
-            return canonical(moved)
-        labels = canonical(joined[moved])
+            return canonical_partition(moved)
+        labels = canonical_partition(joined[moved])
         within += _gained(between, joined)
 
 
@@ -226,7 +226,7 @@ def _gained(between: NDArray[np.float64], joined: Labels) -> float:
 def _partition(labels: NDArray[Any], items: int) -> Labels:
     if np.shape(labels) != (items,):
         raise InputError(f"{items} items need as many labels to start from, not {np.shape(labels)}")
-    return canonical(np.asarray(labels))
+    return canonical_partition(np.asarray(labels))
 
 
 def _rows(scores: PairScores) -> GraphRows:

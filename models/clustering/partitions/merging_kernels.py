@@ -116,8 +116,8 @@ def merge_dense(S: Any, merges: Any) -> Any:
 
 
 @inner
-def loss_of(target: Any, wrong: Any, cells: Any, clusters: Any) -> Any:
-    """Delta_P of so many wrong pairs, or Delta_M of so many cells and clusters, in percent."""
+def merging_loss(target: Any, wrong: Any, cells: Any, clusters: Any) -> Any:
+    """Return Delta_P of so many wrong pairs, or Delta_M of so many cells and clusters, in percent."""
     m = target.items
     if target.loss == PAIRWISE:
         return 100.0 * wrong / (m * (m - 1) // 2) if m > 1 else 0.0
@@ -126,8 +126,8 @@ def loss_of(target: Any, wrong: Any, cells: Any, clusters: Any) -> Any:
 
 
 @inner
-def cost_of(target: Any, within: Any, loss: Any) -> Any:
-    """H, up to the constant that is the same for all partitions: what the search raises."""
+def merging_cost(target: Any, within: Any, loss: Any) -> Any:
+    """Return H, up to the constant that is the same for all partitions: the search raises it."""
     if target.rescaling == MARGIN:
         return within + target.weight * loss
     return loss * (1.0 + within - target.gold)
@@ -135,8 +135,8 @@ def cost_of(target: Any, within: Any, loss: Any) -> Any:
 
 @inner
 def _highest_cost(target: Any, within: Any, loss: Any) -> Any:
-    """H of anything whose score and loss are at most these."""
-    cost = cost_of(target, within, loss)
+    """Return a bound on H of everything whose score and loss are at most these."""
+    cost = merging_cost(target, within, loss)
     return max(cost, 0.0) if target.rescaling == SLACK else cost
 
 
@@ -196,7 +196,7 @@ def merge_violating(S: Any, counts: Any, within: Any, target: Any, merges: Any) 
     _changes(target, counts, X)
     high_sum, high_change = np.full(k, np.inf), np.full(k, np.int64(1) << 60)
     wrong, cells, clusters = tally(target, counts)
-    cost = cost_of(target, within, loss_of(target, wrong, cells, clusters))
+    cost = merging_cost(target, within, merging_loss(target, wrong, cells, clusters))
     done = 0
     while count > 1:
         best, a, b = cost, -1, -1
@@ -204,15 +204,15 @@ def merge_violating(S: Any, counts: Any, within: Any, target: Any, merges: Any) 
             i = alive[at]
             if high_sum[i] < np.inf:
                 change = high_change[i] if target.loss == PAIRWISE else 0
-                loss = loss_of(target, wrong + change, cells, clusters - 1)
+                loss = merging_loss(target, wrong + change, cells, clusters - 1)
                 if _highest_cost(target, within + high_sum[i], loss) <= best:
                     continue
             high_sum[i], high_change[i] = -np.inf, -(np.int64(1) << 60)
             for other in range(at + 1, count):
                 j = alive[other]
                 high_sum[i], high_change[i] = max(high_sum[i], S[i, j]), max(high_change[i], X[i, j])
-                loss = loss_of(target, wrong + X[i, j], cells - X[i, j], clusters - 1)
-                merged = cost_of(target, within + S[i, j], loss)
+                loss = merging_loss(target, wrong + X[i, j], cells - X[i, j], clusters - 1)
+                merged = merging_cost(target, within + S[i, j], loss)
                 if merged > best:
                     best, a, b = merged, i, j
         if a < 0:

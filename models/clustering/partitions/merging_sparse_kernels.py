@@ -271,8 +271,8 @@ def merge_sparse(g: Any, merges: Any) -> Any:
 
 
 @kernel
-def labels_of(merges: Any, done: Any, labels: Any) -> None:
-    """The smallest member of every item's cluster, from names of items: b joins a < b."""
+def merged_sparse_labels(merges: Any, done: Any, labels: Any) -> None:
+    """Label every item with the smallest member of its cluster, from names of items: b joins a < b."""
     for i in range(len(labels)):
         labels[i] = i
     for k in range(done):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.kernels.jit import inner, kernel
-from netclust.models.clustering.partitions.merging_kernels import cost_of, loss_of, tally
+from netclust.models.clustering.partitions.merging_kernels import merging_cost, merging_loss, tally
 
 
 class GraphRows(NamedTuple):
@@ -182,7 +182,7 @@ def move_violating(S: Any, labels: Any, truth: Any, G: Any, counts: Any, within:
         for j in range(m):
             G[labels[i], j] += S[i, j]
     wrong, cells, clusters = tally(target, counts)
-    cost = cost_of(target, within, loss_of(target, wrong, cells, clusters))
+    cost = merging_cost(target, within, merging_loss(target, wrong, cells, clusters))
     quiet, i = 0, 0
     while quiet < m:
         a, t = labels[i], truth[i]
@@ -197,13 +197,13 @@ def move_violating(S: Any, labels: Any, truth: Any, G: Any, counts: Any, within:
                 if empty >= 0 or size[a] == 1:
                     continue
                 empty = c
-            now = loss_of(
+            now = merging_loss(
                 target,
                 wrong + out + size[c] - 2 * counts[c, t],
                 rest + (counts[c, t] == 0),
                 clusters - (size[a] == 1) + (size[c] == 0),
             )
-            moved = cost_of(target, within - G[a, i] + G[c, i], now)
+            moved = merging_cost(target, within - G[a, i] + G[c, i], now)
             if moved > best:
                 best, to = moved, c
         quiet += 1

@@ -6,7 +6,7 @@ Its value is at least that of any partition; where it is integral, it is the bes
 cubically many, so only those that are violated are ever added.
 
 >>> star = PairScores(4, np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0]))  # item 0 to its leaves: 1, the leaves: -1
->>> relaxed = relax(star)
+>>> relaxed = relaxed_partition(star)
 >>> round(relaxed.value, 9), relaxed.integral(), relaxed.together[:3].round(6).tolist()
 (1.5, False, [0.5, 0.5, 0.5])
 
@@ -28,12 +28,12 @@ from typing import NamedTuple
 import numpy as np
 
 from netclust.errors import InputError
-from netclust.models.clustering.partitions.triangle_program import TriangleProgram, components, restricted
+from netclust.models.clustering.partitions.triangle_program import TriangleProgram, restricted, triangle_components
 from netclust.structures.pairs import Vector
-from netclust.structures.partition import PairScores, RelaxedPartition, check_scores
+from netclust.structures.partition import PairScores, RelaxedPartition, check_partition_scores
 from netclust.structures.sizes import check_size
 
-__all__ = ["LpRelaxed", "Round", "relax"]
+__all__ = ["LpRelaxed", "Round", "relaxed_partition"]
 
 
 DROP_EVERY = 4
@@ -59,7 +59,7 @@ class LpRelaxed(RelaxedPartition):
     rows: int
 
 
-def relax(
+def relaxed_partition(
     scores: PairScores,
     *,
     tolerance: float = 1e-6,
@@ -71,10 +71,10 @@ def relax(
     Items that no positive scores connect are solved apart. `largest` is how many items one program may have (see
     `netclust.structures.sizes`); `on_round` is told of every solved program.
     """
-    check_scores(scores)
+    check_partition_scores(scores)
     if not 1e-9 <= tolerance <= 0.1:
         raise InputError(f"tolerance {tolerance} is not between 1e-9 and 0.1")
-    parts = [restricted(scores, group) for group in components(scores)]
+    parts = [restricted(scores, group) for group in triangle_components(scores)]
     for part, _ in parts:
         check_size(part.items, "lp", pairs=len(part.values), largest=largest)
     together = np.zeros(len(scores.values))

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from netclust.errors import InputError
 from netclust.structures.pairs import PairIndex, Vector, all_pairs, check_numbers, pair_count
-from netclust.structures.partition import Labels, PairScores, RelaxedPartition, canonical
+from netclust.structures.partition import Labels, PairScores, RelaxedPartition, canonical_partition
 
 __all__ = ["ClusteringBounds", "clustering_bounds", "round_links", "round_pivot"]
 
@@ -62,7 +62,7 @@ def round_links(
             single = links[x][size[labels[links[x]]] == 1]
             size[single], labels[single] = 0, x
             size[x] += len(single)
-    return canonical(labels)
+    return canonical_partition(labels)
 
 
 def round_pivot(scores: PairScores, relaxed: RelaxedPartition) -> Labels:

@@ -16,14 +16,14 @@ import numpy as np
 from netclust.errors import InputError
 from netclust.foundation.optional import require_optional
 from netclust.structures.pairs import all_pairs
-from netclust.structures.partition import Labels, PairScores, canonical, check_scores
+from netclust.structures.partition import Labels, PairScores, canonical_partition, check_partition_scores
 
 __all__ = ["single_link"]
 
 
 def single_link(scores: PairScores, threshold: float = 0.0) -> Labels:
     """The connected components of the pairs that score `threshold` or more; pairs that are not stored link nothing."""
-    check_scores(scores)
+    check_partition_scores(scores)
     if not np.isfinite(threshold):
         raise InputError(f"threshold {threshold} is not a finite number")
     sparse = require_optional("scipy.sparse", "single link")
@@ -34,4 +34,4 @@ def single_link(scores: PairScores, threshold: float = 0.0) -> Labels:
     linked = sparse.coo_array((np.ones(len(links)), (left[links], right[links])), shape=shape)
     if not scores.items:
         return np.zeros(0, np.int64)
-    return canonical(graph.connected_components(linked, directed=False)[1])
+    return canonical_partition(graph.connected_components(linked, directed=False)[1])

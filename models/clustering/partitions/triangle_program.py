@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from netclust.errors import NetclustError
 from netclust.foundation.optional import require_optional
 from netclust.structures.pairs import Indices, PairIndex, Vector, all_pairs
-from netclust.structures.partition import PairScores, square
+from netclust.structures.partition import PairScores, partition_square
 
-__all__ = ["TriangleProgram", "components", "restricted"]
+__all__ = ["TriangleProgram", "restricted", "triangle_components"]
 
 SNAP = 1e-9
 """Togetherness so close to 0 or 1 is 0 or 1."""
@@ -183,13 +183,13 @@ class _Complete:
     def __init__(self, items: int) -> None:
         self.items = items
         self.left, self.right = all_pairs(items)
-        self.number = square(np.arange(len(self.left), dtype=np.float64), items).astype(np.int32)
+        self.number = partition_square(np.arange(len(self.left), dtype=np.float64), items).astype(np.int32)
 
     def __call__(self, e: Vector, tolerance: float) -> NDArray[np.int32]:
         from netclust.models.clustering.partitions.triangles_kernels import worst_triangles
 
         middle, excess = np.empty(len(e), np.int64), np.empty(len(e))
-        worst_triangles(square(e, self.items), middle, excess)
+        worst_triangles(partition_square(e, self.items), middle, excess)
         closing = np.flatnonzero(excess > tolerance)
         j = middle[closing]
         sides = self.number[self.left[closing], j], self.number[j, self.right[closing]]
@@ -216,8 +216,8 @@ class _Stored:
         return np.column_stack([first[closing], second[closing], closing]).astype(np.int32)
 
 
-def components(scores: PairScores) -> list[Indices]:
-    """Items that positive scores connect, where there are two or more of them.
+def triangle_components(scores: PairScores) -> list[Indices]:
+    """Return items that positive scores connect, where there are two or more of them.
 
     Apart from them nothing is worth joining, in a partition or in a relaxed one: with e = 0 between components no
     triangle is violated that was not before, and the objective is no lower.
@@ -246,6 +246,6 @@ def restricted(scores: PairScores, chosen: Indices, *, complete: bool = False) -
     a, b = place[left[pairs]], place[right[pairs]]
     index = PairIndex(np.minimum(a, b), np.maximum(a, b))
     if complete:
-        matrix = square(values, len(chosen), index)
+        matrix = partition_square(values, len(chosen), index)
         return PairScores(len(chosen), matrix[np.triu_indices(len(chosen), 1)]), pairs
     return PairScores(len(chosen), values, index), pairs

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from netclust.datasets.documents import LIMITS, read_bounded
+from netclust.datasets.documents import LIMITS, read_document_bytes
 from netclust.errors import InputError
-from netclust.foundation.container import kind_of
+from netclust.foundation.container import container_kind
 from netclust.records.opening import STDIN
 
 __all__ = ["PACKED", "plain_name", "read_text"]
@@ -24,14 +24,14 @@ PACKED = (".gz", ".xz", ".zst", ".zip")
 
 def read_text(path: str | Path) -> str:
     """All of a file (plain, gz, xz, zst, zip; `-`: standard input), which must be UTF-8."""
-    content = read_bounded(path, LIMITS.total_bytes)
+    content = read_document_bytes(path, LIMITS.total_bytes)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         if content.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise InputError(f"{path}: is UTF-16; convert it, for example with: iconv -f utf-16 -t utf-8") from None
         if b"\0" in content[:1024]:
-            what = "a file of netclust (a model?)" if kind_of(path) else "no text"
+            what = "a file of netclust (a model?)" if container_kind(path) else "no text"
             raise InputError(f"{path}: is {what}, expected documents: CoNLL, CoNLL-U or plain text") from None
         line = content.count(b"\n", 0, error.start) + 1
         raise InputError(

@@ -24,7 +24,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from netclust.errors import InputError
-from netclust.foundation.container import write_bytes
+from netclust.foundation.container import write_container_bytes
 from netclust.foundation.text import sanitize
 from netclust.models.coreference.formats.documents import Document, Mention
 from netclust.records.opening import STDIN
@@ -62,7 +62,7 @@ def write_conll(documents: Iterable[Document], path: str | Path, *, notes: list[
     if str(path) == STDIN:
         sys.stdout.write(text)
     else:
-        write_bytes(path, text.encode())
+        write_container_bytes(path, text.encode())
 
 
 def _brackets(document: Document, notes: list[str] | None) -> list[str]:

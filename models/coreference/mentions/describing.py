@@ -5,7 +5,7 @@ Every fact comes from the best column that the document has; where there is none
 >>> from netclust.models.coreference.formats.documents import Document, Span
 >>> words = tuple("Mrs. Bennet told her old servants that she slept .".split())
 >>> document = Document("d", words, (0, len(words)))
->>> for facts in describe(document, [Span(0, 2), Span(3, 4), Span(3, 6), Span(7, 8)]):
+>>> for facts in describe_mentions(document, [Span(0, 2), Span(3, 4), Span(3, 6), Span(7, 8)]):
 ...     print(words[facts.head], facts.kind, facts.form, facts.gender, facts.number, facts.animacy)
 Bennet name titled female singular animate
 her pronoun she female singular animate
@@ -58,7 +58,7 @@ from netclust.models.coreference.mentions.lexicon.pronouns import (
 from netclust.models.coreference.mentions.named import named_words
 from netclust.models.coreference.mentions.quotes import quoted_words
 
-__all__ = ["Describer", "describe"]
+__all__ = ["Describer", "describe_mentions"]
 
 _PERSON_LABELS = frozenset({"PERSON", "PER"})
 _OTHER_LABELS = frozenset({
@@ -71,8 +71,8 @@ _ALONE_IS_ONE = frozenset({"latter", "former", "first", "last", "other", "eldest
 _ONE = frozenset({"a", "an", "this", "that", "each", "every", "one", "another", "either", "neither"})
 
 
-def describe(document: Document, spans: Sequence[Span | Mention]) -> list[MentionFacts]:
-    """The facts of each span, in the order given."""
+def describe_mentions(document: Document, spans: Sequence[Span | Mention]) -> list[MentionFacts]:
+    """Return the facts of each span, in the order given."""
     describer = Describer(document)
     return [describer.facts(span) for span in spans]
 

@@ -25,7 +25,7 @@ from netclust.models.coreference.mentions.named import named_spans
 from netclust.models.coreference.mentions.noun_groups import noun_groups
 from netclust.models.coreference.mentions.parses import Constituent, constituents
 
-__all__ = ["candidates", "columns_used", "find_mentions"]
+__all__ = ["columns_used", "detect_candidates", "find_mentions"]
 
 _BE = frozenset({"is", "was", "'s", "’s", "be", "been", "were", "seems", "seemed", "appears", "appeared", "becomes"})
 _BEFORE_BE = frozenset({"will", "would", "may", "might", "must", "has", "had", "could", "can", "should", "not", "n't"})
@@ -54,8 +54,8 @@ def find_mentions(document: Document) -> tuple[list[Span], str]:
     return _in_order(_not_pleonastic(document, found)), used
 
 
-def candidates(document: Document) -> list[Span]:
-    """More than `find_mentions`: other ends of the same noun groups too, for a filter that chooses among them."""
+def detect_candidates(document: Document) -> list[Span]:
+    """Find more than `find_mentions`: other ends of the same noun groups too, for a filter that chooses among them."""
     spans = set(find_mentions(document)[0])
     classes = group_classes(document)
     for group in noun_groups(document, classes):

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from netclust.errors import InputError
 from netclust.models.coreference.formats.documents import Document, Span
-from netclust.models.coreference.mentions.describing import describe
-from netclust.models.coreference.mentions.detection import candidates
+from netclust.models.coreference.mentions.describing import describe_mentions
+from netclust.models.coreference.mentions.detection import detect_candidates
 from netclust.models.coreference.mentions.lexicon.facts import MentionFacts
 from netclust.models.coreference.mentions.span_features import span_slots
 
@@ -64,8 +64,8 @@ class MentionFilter:
 
     def find(self, document: Document) -> list[Span]:
         """The mentions of a document: its candidates, filtered."""
-        spans = candidates(document)
-        return self.keep(document, spans, describe(document, spans))
+        spans = detect_candidates(document)
+        return self.keep(document, spans, describe_mentions(document, spans))
 
     def keep(self, document: Document, spans: Sequence[Span], facts: Sequence[MentionFacts]) -> list[Span]:
         """Those of the spans that are taken for mentions, in the order of the text."""
@@ -151,8 +151,8 @@ class _Example:
 
     @classmethod
     def of(cls, document: Document, bits: int) -> _Example:
-        spans = candidates(document)
-        facts = describe(document, spans)
+        spans = detect_candidates(document)
+        facts = describe_mentions(document, spans)
         gold = {mention.span for mention in document.mentions}
         wanted = np.array([span in gold for span in spans], np.bool_)
         return cls(spans, _heads(document, facts), span_slots(document, spans, facts, bits), wanted, len(gold))

@@ -23,9 +23,9 @@ def span_slots(
 ) -> NDArray[np.int32]:
     """One row a span, one column a template: the slot of its feature among 2^bits.
 
-    >>> from netclust.models.coreference.mentions.describing import describe
+    >>> from netclust.models.coreference.mentions.describing import describe_mentions
     >>> document = Document("d", ("Ann", "left"), (0, 2))
-    >>> span_slots(document, [Span(0, 1)], describe(document, [Span(0, 1)]), 10).shape == (1, TEMPLATES)
+    >>> span_slots(document, [Span(0, 1)], describe_mentions(document, [Span(0, 1)]), 10).shape == (1, TEMPLATES)
     True
     """
     mask = (1 << bits) - 1

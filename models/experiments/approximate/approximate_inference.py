@@ -39,13 +39,13 @@ from netclust.models.experiments.approximate.approximate_published import (
     DEFAULT,
     OPEN,
     RHO,
-    loss,
-    source,
+    published_loss,
+    published_source,
 )
 from netclust.models.experiments.approximate.label_corpora import LabelBlock, LabelCorpus, with_constant
-from netclust.models.multilabel.binary_network import MOST_EXACT, Inference, infer, value
+from netclust.models.multilabel.binary_network import MOST_EXACT, Inference, binary_network_value, infer
 from netclust.models.multilabel.multilabel_problem import LabelRows, MultilabelProblem, hamming_rows
-from netclust.models.selection import choose, k_folds
+from netclust.models.selection import k_folds, select_candidate
 from netclust.structures.pairs import Vector
 
 __all__ = ["Lab", "LabRow", "LabSettings", "Measured", "ModelRun", "RhoRow", "oracles", "run_lab", "run_model"]
@@ -170,15 +170,15 @@ class Lab:
     def _row(self, corpus: str, trained: str, predicted: Inference, found: Measured) -> LabRow:
         alone = {"default": DEFAULT, "edgeless": BASELINE, "edgeless+1": BASELINE}.get(trained)
         oracle = next((name for name in COLUMNS if name == trained), None)
-        published = None if oracle is None else loss(corpus, oracle, predicted)
-        share = None if oracle is None or predicted != "cut" else OPEN[oracle].get(source(corpus))
+        published = None if oracle is None else published_loss(corpus, oracle, predicted)
+        share = None if oracle is None or predicted != "cut" else OPEN[oracle].get(published_source(corpus))
         return LabRow(
             name=trained,
             setting=corpus if alone is not None else f"{corpus}, predicted by {predicted}",
             mean=found.mean,
             sd=None,
             draws=1,
-            published=published if alone is None else alone.get(source(corpus)),
+            published=published if alone is None else alone.get(published_source(corpus)),
             se=found.error,
             open=100 * found.open,
             published_open=share,
@@ -191,7 +191,7 @@ class Lab:
             if not trained.startswith("rho"):
                 continue
             test = run.predicted["exact"]
-            published = RHO.get(float(trained[4:]), {}).get(source(corpus))
+            published = RHO.get(float(trained[4:]), {}).get(published_source(corpus))
             train_loss, test_loss = published or (None, None)
             made.append(RhoRow(trained, corpus, test.mean, None, 1, test_loss, test.error, run.train, train_loss))
         return made
@@ -309,7 +309,7 @@ def _choose(block: LabelBlock, problem: MultilabelProblem, settings: LabSettings
     def measure(C: float, found: SvmFit, rows: list[int]) -> float:
         return _measure(problem, block.take(rows), found.w, problem.predictor).mean
 
-    chosen = choose(sorted(settings.Cs), range(len(block)), folds, fit, measure)
+    chosen = select_candidate(sorted(settings.Cs), range(len(block)), folds, fit, measure)
     return chosen.best, chosen.losses
 
 
@@ -335,7 +335,7 @@ def _lp_gap(problem: MultilabelProblem, x: LabelRows, w: Vector, rows: int) -> f
     """How far the values of the linear program and of the cut are apart at most, relative to them."""
     some = x.take(np.arange(min(rows, len(x))))
     theta, pair = problem.theta(some, w), problem.pair(w)
-    by_cut, by_lp = (value(theta, pair, infer(theta, pair, method).labels) for method in ("cut", "lp"))
+    by_cut, by_lp = (binary_network_value(theta, pair, infer(theta, pair, method).labels) for method in ("cut", "lp"))
     return float((np.abs(by_cut - by_lp) / (1 + np.abs(by_lp))).max(initial=0.0))
 
 

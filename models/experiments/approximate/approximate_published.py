@@ -4,7 +4,7 @@ Rows are how a model was trained, columns how it predicts. The printed `±` are 
 sqrt(N), a variance where a standard deviation belongs. Of Table 5.4 the cells of Combine and Exact on Yeast are
 printed the other way round, it seems: a loss cannot be below half the share of open labels.
 
->>> loss("yeast", "exact", "cut"), loss("emotions", "exact", "cut"), OPEN["exact"]["synth2"]
+>>> published_loss("yeast", "exact", "cut"), published_loss("emotions", "exact", "cut"), OPEN["exact"]["synth2"]
 (45.9, None, 27.92)
 
 T. Finley, "Supervised Clustering with Structural SVMs", PhD thesis, Cornell University, 2009, Tables 5.1 to 5.5.
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from netclust.models.multilabel.binary_network import Inference
 
-__all__ = ["BASELINE", "COLUMNS", "DEFAULT", "OPEN", "RHO", "TRAINED", "loss", "source"]
+__all__ = ["BASELINE", "COLUMNS", "DEFAULT", "OPEN", "RHO", "TRAINED", "published_loss", "published_source"]
 
 COLUMNS: tuple[Inference, ...] = ("greedy", "lbp", "combine", "exact", "cut")
 """LProg is `cut` here: the same program, solved by a flow."""
@@ -79,12 +79,12 @@ RHO: dict[float, dict[str, tuple[float, float]]] = {
 """Table 5.5: training and test loss where the oracle is exact but for rho."""
 
 
-def source(name: str) -> str:
-    """The published name of a data set: Synth2 with a constant feature stands beside Synth2."""
+def published_source(name: str) -> str:
+    """Return the published name of a data set: Synth2 with a constant feature stands beside Synth2."""
     return "synth2" if name.startswith("synth2") else name
 
 
-def loss(name: str, trained: Inference, predicted: Inference) -> float | None:
-    """The published test loss, where there is one."""
-    rows = TRAINED.get(source(name))
+def published_loss(name: str, trained: Inference, predicted: Inference) -> float | None:
+    """Return the published test loss, where there is one."""
+    rows = TRAINED.get(published_source(name))
     return None if rows is None else rows[trained][COLUMNS.index(predicted)]

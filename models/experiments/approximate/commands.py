@@ -33,6 +33,6 @@ def reproduce_approximate_inference(
     plots: Annotated[Path | None, typer.Option(help="A folder for pictures (needs matplotlib).")] = None,
 ) -> None:
     """Train multi-label models with exact and inexact searches, predict with each, and compare with the print."""
-    from netclust.models.experiments.approximate.reproduce_approximate import run
+    from netclust.models.experiments.approximate.reproduce_approximate import run_approximate_reproduction
 
-    run(folder, only or [], folds, max_iterations, networks, seed, jobs, json, plots)
+    run_approximate_reproduction(folder, only or [], folds, max_iterations, networks, seed, jobs, json, plots)

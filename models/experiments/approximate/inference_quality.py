@@ -1,6 +1,6 @@
 """The searches by themselves, on random networks: how long they take, and how many labellings beat what they find.
 
->>> counts = quality(networks=50, labels=6, draw="normal", seed=0)
+>>> counts = measure_inference_quality(networks=50, labels=6, draw="normal", seed=0)
 >>> list(counts), bool((counts["combine"] <= np.minimum(counts["greedy"], counts["lbp"])).all())
 (['greedy', 'lbp', 'combine', 'cut'], True)
 
@@ -19,9 +19,18 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.models.multilabel.binary_network import METHODS, Inference, infer, value
+from netclust.models.multilabel.binary_network import METHODS, Inference, binary_network_value, infer
 
-__all__ = ["DRAWS", "Draw", "Quality", "Timing", "quality", "random_network", "summarise", "time_searches"]
+__all__ = [
+    "DRAWS",
+    "Draw",
+    "Quality",
+    "Timing",
+    "measure_inference_quality",
+    "random_network",
+    "summarise",
+    "time_searches",
+]
 
 Draw = Literal["normal", "uniform"]
 DRAWS: tuple[Draw, ...] = ("normal", "uniform")
@@ -65,8 +74,8 @@ def random_network(
     return drawn[None, :labels], pair + pair.T
 
 
-def quality(networks: int, labels: int, draw: Draw, seed: int) -> Counts:
-    """How many labellings are better than the one that each search finds, a network each."""
+def measure_inference_quality(networks: int, labels: int, draw: Draw, seed: int) -> Counts:
+    """Count, per network, how many labellings are better than the one that each search finds."""
     from netclust.models.multilabel.binary_network_kernels import count_better
 
     rng = np.random.default_rng([seed, DRAWS.index(draw)])
@@ -78,7 +87,7 @@ def quality(networks: int, labels: int, draw: Draw, seed: int) -> Counts:
         for name in COUNTED:
             found = infer(theta, pair, name)
             whole = np.where(found.open, coins, found.labels)
-            count_better(theta, pair, value(theta, pair, whole), better)
+            count_better(theta, pair, binary_network_value(theta, pair, whole), better)
             counts[name][k] = better[0]
     return counts
 

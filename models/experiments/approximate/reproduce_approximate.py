@@ -13,26 +13,32 @@ from netclust.foundation.optional import require_optional
 from netclust.models.experiments.approximate.approximate_findings import Finding, findings
 from netclust.models.experiments.approximate.approximate_inference import Lab, LabSettings, ModelRun, run_lab
 from netclust.models.experiments.approximate.approximate_plots import write_pictures
-from netclust.models.experiments.approximate.approximate_published import BASELINE, DEFAULT, OPEN, loss, source
+from netclust.models.experiments.approximate.approximate_published import (
+    BASELINE,
+    DEFAULT,
+    OPEN,
+    published_loss,
+    published_source,
+)
 from netclust.models.experiments.approximate.inference_quality import (
     DRAWS,
     Counts,
     Quality,
     Timing,
-    quality,
+    measure_inference_quality,
     summarise,
     time_searches,
 )
 from netclust.models.experiments.approximate.label_corpora import CORPORA, MADE, LabelCorpus, made_corpora, read_corpora
 from netclust.models.test_set_ledger import find_ledger, record_test_use
-from netclust.options.output import check_folders, echo, note, progress, result, table, write_json
+from netclust.options.output import check_folders, echo, output_note, output_result, output_table, progress, write_json
 
 COMMAND = ["reproduce", "approximate-inference"]
 SIZES = (5, 10, 14, 20, 30, 40, 60, 80)
 QUALITY_LABELS = 10
 
 
-def run(
+def run_approximate_reproduction(
     folder: Path | None,
     only: Sequence[str],
     folds: int,
@@ -53,20 +59,22 @@ def run(
     settings = LabSettings(folds=folds, max_iterations=max_iterations, seed=seed)
     timings = time_searches(SIZES, seed=seed)  # first: nothing else runs then
     draws = DRAWS if networks else ()
-    counts: dict[str, Counts] = {draw: quality(networks, QUALITY_LABELS, draw, seed) for draw in draws}
+    counts: dict[str, Counts] = {
+        draw: measure_inference_quality(networks, QUALITY_LABELS, draw, seed) for draw in draws
+    }
     solved = [row for draw in draws for row in summarise(counts[draw], draw)]
     with progress("models") as tick:
         lab = run_lab(corpora, settings, jobs=jobs, on_progress=tick)
     for corpus in corpora:  # before anything is shown
         rows = sum(len(one.predicted) for (name, _), one in lab.runs.items() if name == corpus.name)
         if corpus.test_sha256 and record_test_use(" ".join(COMMAND), corpus.test_sha256, rows=rows, draws=1):
-            note(f"a look at {corpus.name}'s test rows: noted in {find_ledger()}")
+            output_note(f"a look at {corpus.name}'s test rows: noted in {find_ledger()}")
     told = findings(lab)
     if str(json) != "-":
         _print(lab, told, timings, solved)
     if plots is not None:
         for path in write_pictures(lab, timings, counts, plots):
-            note(f"wrote {path}")
+            output_note(f"wrote {path}")
     body = {
         "rows": [*lab.rows(), *lab.rho_rows()],
         "findings": told,
@@ -76,7 +84,7 @@ def run(
         "settings": msgspec.to_builtins(settings),
     }
     checksums = {name: checksum for corpus in corpora for name, checksum in corpus.sha256.items()}
-    write_json(json, result(COMMAND, body, seed=seed, data=checksums))
+    write_json(json, output_result(COMMAND, body, seed=seed, data=checksums))
 
 
 def _corpora(folder: Path | None, only: Sequence[str], seed: int) -> list[LabelCorpus]:
@@ -116,11 +124,11 @@ def _print(lab: Lab, found: Sequence[Finding], timings: Sequence[Timing], solved
     seconds = {(one.name, one.labels): one.seconds for one in timings}
     searches = list(dict.fromkeys(one.name for one in timings))
     shown = [[search, *(_micro(seconds.get((search, size))) for size in sizes)] for search in searches]
-    table("Microseconds a random network, by labels", ["search", *map(str, sizes)], shown)
+    output_table("Microseconds a random network, by labels", ["search", *map(str, sizes)], shown)
     lines = [[row.setting, row.name, f"{row.mean:.1f} %", f"{row.better:.2f}", row.worst] for row in solved]
     columns = ["networks", "search", "solved to the best", "labellings that are better, mean", "most"]
     if lines:
-        table(f"Random networks of {QUALITY_LABELS} labels", columns, lines)
+        output_table(f"Random networks of {QUALITY_LABELS} labels", columns, lines)
     for one in found:
         echo(f"{one.number}. {one.statement}: {one.verdict.upper()}")
         echo(f"   rule: {one.rule}")
@@ -133,16 +141,21 @@ def _print_grid(lab: Lab, name: str) -> None:
     lines = []
     for trained in columns:
         run = lab.runs[name, trained]
-        cells = [_beside(run.predicted[by].mean, run.predicted[by].error, loss(name, trained, by)) for by in columns]
+        cells = [
+            _beside(run.predicted[by].mean, run.predicted[by].error, published_loss(name, trained, by))
+            for by in columns
+        ]
         lines.append([trained, *cells, f"{run.C:g}{'*' if run.capped else ''}"])
     for model, printed in (("edgeless", BASELINE), ("edgeless+1", BASELINE), ("default", DEFAULT)):
         if (name, model) not in lab.runs:
             continue
         run = lab.runs[name, model]
         found = run.predicted["exact"]
-        cell = _beside(found.mean, found.error, printed.get(source(name)))
+        cell = _beside(found.mean, found.error, printed.get(published_source(name)))
         lines.append([model, cell, *([""] * (len(columns) - 1)), "" if run.C is None else f"{run.C:g}"])
-    table(f"{name}: test loss in percent (published), by trained with and predicted by", ["", *columns, "C"], lines)
+    output_table(
+        f"{name}: test loss in percent (published), by trained with and predicted by", ["", *columns, "C"], lines
+    )
 
 
 def _print_open(lab: Lab) -> None:
@@ -154,12 +167,12 @@ def _print_open(lab: Lab) -> None:
             if run is None:
                 cells.append("-")
                 continue
-            published = OPEN[trained].get(source(name))
+            published = OPEN[trained].get(published_source(name))
             cells.append(
                 f"{100 * run.predicted['cut'].open:.2f}" + ("" if published is None else f" ({published:.2f})")
             )
         lines.append([trained, *cells])
-    table("Labels left open by relaxed prediction, in percent (published)", ["trained with", *lab.names], lines)
+    output_table("Labels left open by relaxed prediction, in percent (published)", ["trained with", *lab.names], lines)
 
 
 def _print_rho(lab: Lab) -> None:
@@ -174,7 +187,7 @@ def _print_rho(lab: Lab) -> None:
             cells.append(f"{row.train:.2f} / {row.mean:.2f}{published}")
         lines.append([rho, *cells])
     if lines:
-        table("Known rho: training / test loss in percent (published)", ["", *names], lines)
+        output_table("Known rho: training / test loss in percent (published)", ["", *names], lines)
 
 
 def _beside(mean: float, error: float, published: float | None) -> str:

@@ -18,7 +18,7 @@ from netclust.errors import InputError
 from netclust.records.table import Table, concat_tables
 from netclust.stream.packets.capture_files import CaptureFile, merge_captures
 from netclust.stream.packets.capture_labels import LabelRules
-from netclust.stream.packets.capture_reader import flow_records, tables_of
+from netclust.stream.packets.capture_reader import capture_tables, flow_records
 from netclust.stream.packets.flow_table import FlowTable
 
 __all__ = ["UNKNOWN", "Case", "attack_case", "benign_table", "capture_span"]
@@ -75,7 +75,7 @@ def attack_case(
     mine = _exactly(alone, labels, shift)
     mixed = _records_of([CaptureFile(around), CaptureFile(path, offset_ns=shift)])
     parts = []
-    for table, ended in tables_of([mixed], schema, mine, context=False):
+    for table, ended in capture_tables([mixed], schema, mine, context=False):
         found = np.flatnonzero(np.isin(table.label_names(), kinds))
         parts.append(table[found])
         began = int(ended["flow"]["first"][found].min())
@@ -88,7 +88,9 @@ def attack_case(
 def benign_table(paths: Sequence[Path], schema: str) -> Table:
     """The connections of ordinary captures, each followed on its own."""
     parts = [
-        table for path in paths for table, _ in tables_of([_records_of([CaptureFile(path)])], schema, context=False)
+        table
+        for path in paths
+        for table, _ in capture_tables([_records_of([CaptureFile(path)])], schema, context=False)
     ]
     return concat_tables(parts)
 

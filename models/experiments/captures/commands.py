@@ -32,7 +32,7 @@ def evaluate_capture(
     json: JsonOption = None,
 ) -> None:
     """Train on simulated traffic, then find the attacks of real captures among ordinary connections."""
-    from netclust.models.experiments.captures.evaluate_captures import evaluate as run
+    from netclust.models.experiments.captures.evaluate_captures import run_capture_evaluation as run
 
     chosen = [s.value for s in schema or [CaptureSchema.flow]]
     run(

@@ -14,7 +14,7 @@ from netclust.models.experiments.captures.capture_detectors import RIVALS
 from netclust.models.experiments.captures.capture_table import OURS, CapturePlan, CaptureResult, compare_on_captures
 from netclust.models.network.params import load_params
 from netclust.models.test_set_ledger import TEST_SETS, find_ledger, record_test_use
-from netclust.options.output import check_folders, echo, note, percent, result, table, write_json
+from netclust.options.output import check_folders, echo, output_note, output_result, output_table, percent, write_json
 from netclust.records.schema import load_schema
 from netclust.stream.packets.capture_files import list_captures
 from netclust.stream.packets.capture_labels import load_labels
@@ -23,7 +23,7 @@ RIVAL_CHOICES = {"all": tuple(RIVALS), "fast": ("isolation forest",), "none": ()
 PRESET = "capture"
 
 
-def evaluate(
+def run_capture_evaluation(
     captures: list[str],
     labels: Path,
     schemas: Sequence[str],
@@ -50,10 +50,10 @@ def evaluate(
             schema=schema, params=chosen, rate=rate, hours=hours, draws=draws, rivals=RIVAL_CHOICES[peers],
             rival_seeds=seeds, every=every, seed=seed,
         )  # fmt: skip
-        outcome = compare_on_captures(plan, paths, rules, on_step=lambda step, s=schema: note(f"{s}: {step}"))  # type: ignore[misc]
+        outcome = compare_on_captures(plan, paths, rules, on_step=lambda step, s=schema: output_note(f"{s}: {step}"))  # type: ignore[misc]
         looked = next((sha for sha in data.values() if sha in TEST_SETS), "")
         if record_test_use(f"evaluate capture, schema {schema}", looked, rows=1 + len(plan.rivals), draws=draws):
-            note(f"a look at the public captures: noted in {find_ledger()}")
+            output_note(f"a look at the public captures: noted in {find_ledger()}")
         if str(json) != "-":
             _print(outcome)
         if picture is not None and outcome.rows:
@@ -61,7 +61,7 @@ def evaluate(
 
             named = picture if len(schemas) == 1 else picture.with_stem(f"{picture.stem}-{schema}")
             plot_captures(outcome.rows, named)
-            note(f"wrote {named}")
+            output_note(f"wrote {named}")
         found[schema] = {
             "params": msgspec.to_builtins(plan.params),
             "rows": outcome.rows,
@@ -73,7 +73,7 @@ def evaluate(
         "false_alarm_rate": rate, "hours": hours, "draws": draws, "rival_seeds": seeds, "every": every,
         "schemas": found,
     }  # fmt: skip
-    write_json(json, result(["evaluate", "capture"], body, seed=seed, data=data))
+    write_json(json, output_result(["evaluate", "capture"], body, seed=seed, data=data))
 
 
 def _with_folders(captures: list[str]) -> list[str | Path]:
@@ -102,7 +102,7 @@ def _print(outcome: CaptureResult) -> None:
         wait = row["seconds_to_first_alert"][OURS]
         rows.append([*cells, "-" if wait is None else f"{wait:.1f} s"])
     title = f"Schema {plan.schema}: attack connections found, thresholds at {percent(plan.rate)} of a simulated day"
-    table(title, ["capture", "attack", "flows", *names, "first alert"], rows)
+    output_table(title, ["capture", "attack", "flows", *names, "first alert"], rows)
     rows = []
     for name in names:
         d = outcome.detectors[name]
@@ -117,9 +117,9 @@ def _print(outcome: CaptureResult) -> None:
             ]
         )
     columns = ["detector", f"simulated, {plan.hours:g} hours", "real ordinary captures", "attacks against those, AUC"]
-    table("False alarms", columns, rows)
+    output_table("False alarms", columns, rows)
     rows = [[o["capture"], o["flows"], *(f"{o['flagged'][name]:.1f}" for name in names)] for o in outcome.ordinary]
-    table("Real ordinary captures: connections flagged", ["capture", "flows", *names], rows)
+    output_table("Real ordinary captures: connections flagged", ["capture", "flows", *names], rows)
     for rival in plan.rivals:
         score = outcome.score(rival)
         echo(f"against {rival}: {score['win']} wins, {score['tie']} ties, {score['loss']} losses")

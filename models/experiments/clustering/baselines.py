@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from netclust.errors import InputError
 from netclust.foundation.optional import require_optional
-from netclust.structures.partition import Labels, canonical
+from netclust.structures.partition import Labels, canonical_partition
 
 __all__ = ["PlainKMeans"]
 
@@ -43,7 +43,7 @@ class PlainKMeans:
         _check(X, k)
         means = require_optional("sklearn.cluster", "k-means").KMeans(k, n_init=self.restarts, random_state=self.seed)
         with _quiet():  # fewer distinct items than k
-            return canonical(means.fit_predict(X))
+            return canonical_partition(means.fit_predict(X))
 
 
 def _check(X: Any, k: int | None) -> None:

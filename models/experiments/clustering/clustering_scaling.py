@@ -16,7 +16,7 @@ import numpy as np
 
 from netclust.datasets.simulators.synthetic_sets import news_like
 from netclust.learners.one_slack import OneSlack
-from netclust.models.clustering.correlation import CorrelationProblem, cluster_by, pair_scores
+from netclust.models.clustering.correlation import CorrelationProblem, cluster_by, correlation_scores
 from netclust.models.clustering.train_clusterer import Example
 
 __all__ = ["Point", "run_scaling", "slope"]
@@ -100,7 +100,7 @@ def _weights(seed: int) -> Any:
 def _search(name: Any, items: int, w: Any, seed: int) -> Point:
     """Cluster one set by learned scores; the second of two runs counts, since the first may compile."""
     ((x, _),) = _sets(1, items, seed + 77)
-    scores = pair_scores(x, w)
+    scores = correlation_scores(x, w)
     cluster_by(scores, name)
     start = time.perf_counter()
     cluster_by(scores, name)

@@ -22,9 +22,9 @@ def reproduce_correlation(
     json: JsonOption = None,
 ) -> None:
     """SVM^cluster against pairwise classification: two losses, each trained for and tested under, beside the print."""
-    from netclust.models.experiments.clustering.reproduce_clustering import correlation_table
+    from netclust.models.experiments.clustering.reproduce_clustering import run_correlation_reproduction
 
-    correlation_table(cora, newsgroups, splits, generated, jobs, json)
+    run_correlation_reproduction(cora, newsgroups, splits, generated, jobs, json)
 
 
 @reproduce.command("irrelevant-features")
@@ -36,9 +36,9 @@ def reproduce_irrelevant_features(
     json: JsonOption = None,
 ) -> None:
     """Learned likeness against k-means as irrelevant dimensions are added."""
-    from netclust.models.experiments.clustering.reproduce_clustering import irrelevant_features
+    from netclust.models.experiments.clustering.reproduce_clustering import run_clustering_curve
 
-    irrelevant_features(oracle.value, runs, most, plot, json)
+    run_clustering_curve(oracle.value, runs, most, plot, json)
 
 
 @reproduce.command("clustering-scaling")
@@ -47,9 +47,9 @@ def reproduce_scaling(
     json: JsonOption = None,
 ) -> None:
     """How training and clustering time grow with sets and items, and how the oracles' objectives are ordered."""
-    from netclust.models.experiments.clustering.reproduce_clustering import scaling
+    from netclust.models.experiments.clustering.reproduce_clustering import run_clustering_scaling
 
-    scaling(plot, json)
+    run_clustering_scaling(plot, json)
 
 
 @reproduce.command("kmeans")

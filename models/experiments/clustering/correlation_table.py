@@ -20,8 +20,8 @@ import numpy as np
 
 from netclust.losses.partition_loss import CLUSTERING_LOSSES, ClusteringLoss
 from netclust.models.clustering.cluster_selection import choose_cost
-from netclust.models.clustering.train_clusterer import ClusterSettings, Example, cluster, learn
-from netclust.models.experiments.paired_tests import PairedComparison, compare
+from netclust.models.clustering.train_clusterer import ClusterSettings, Example, cluster_with, learn_clusterer
+from netclust.models.experiments.paired_tests import PairedComparison, paired_comparison
 
 __all__ = [
     "METHODS",
@@ -32,7 +32,7 @@ __all__ = [
     "ItemSetSplit",
     "SplitCorpus",
     "SplitResult",
-    "run_table",
+    "run_correlation_table",
 ]
 
 LOSSES: tuple[ClusteringLoss, ...] = ("pairwise", "mitre")
@@ -131,9 +131,9 @@ def run_split(corpus: SplitCorpus, seed: int) -> SplitResult:
                 continue
             best = choose_cost(settings, split.train, folds=FOLDS)
             settings = msgspec.structs.replace(settings, C=best.C)
-            learned = learn(settings, split.train)
+            learned = learn_clusterer(settings, split.train)
             chosen[method.name, loss], converged[method.name, loss] = best.C, learned.converged
-            found = [cluster(settings, x, learned.w) for x, _ in split.test]
+            found = [cluster_with(settings, x, learned.w) for x, _ in split.test]
             for tested in LOSSES:
                 measured = [CLUSTERING_LOSSES[tested](y, z) for (_, y), z in zip(split.test, found, strict=True)]
                 losses[method.name, loss, tested] = measured
@@ -189,11 +189,11 @@ class CorrelationTable:
                 a, b = self.means(corpus, first), self.means(corpus, second)
                 if len(a) > 1 and len(a) == len(b):
                     what = f"{first[0]} for {first[1]} less {second[0]} for {second[1]}"
-                    found.append((corpus, what, first[2], compare(a, b, better="lower")))
+                    found.append((corpus, what, first[2], paired_comparison(a, b, better="lower")))
         return found
 
 
-def run_table(
+def run_correlation_table(
     corpora: Sequence[SplitCorpus],
     splits: int,
     *,

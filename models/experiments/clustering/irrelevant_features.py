@@ -15,9 +15,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from netclust.datasets.simulators.synthetic_sets import irrelevant_features
+from netclust.datasets.simulators.synthetic_sets import sets_with_irrelevant_features
 from netclust.losses.partition_loss import pairwise_loss
-from netclust.models.clustering.train_clusterer import ClusterSettings, Example, cluster, learn
+from netclust.models.clustering.train_clusterer import ClusterSettings, Example, cluster_with, learn_clusterer
 from netclust.models.experiments.clustering.baselines import PlainKMeans
 from netclust.structures.pairs import ComputedPairs
 
@@ -87,13 +87,13 @@ def _settings(oracle: str, C: float) -> ClusterSettings:
 
 
 def _draw(D: int, seed: int) -> tuple[NDArray[np.float64], Example]:
-    X, labels = irrelevant_features(POINTS, D, seed)
+    X, labels = sets_with_irrelevant_features(POINTS, D, seed)
     return X, (ComputedPairs(X, "gaussian"), labels)
 
 
 def _accuracy(settings: ClusterSettings, train: Example, test: Example) -> float:
-    w = learn(settings, [train]).w
-    return 1 - pairwise_loss(test[1], cluster(settings, test[0], w)) / 100
+    w = learn_clusterer(settings, [train]).w
+    return 1 - pairwise_loss(test[1], cluster_with(settings, test[0], w)) / 100
 
 
 def _choose(oracle: str, D: int, validation: int, tick: Callable[[], None]) -> float:

@@ -31,12 +31,12 @@ from netclust.datasets.simulators.synth_pairs import SynthSet, synth_pairs
 from netclust.foundation.optional import require_optional
 from netclust.learners.one_slack import OneSlack
 from netclust.models.clustering.kmeans import METHODS, KmeansProblem, KmeansSet, Method, cluster_matrix
-from netclust.models.clustering.kmeans_search import similarity
+from netclust.models.clustering.kmeans_search import kmeans_similarity
 from netclust.models.clustering.trace_loss import trace_loss
-from netclust.models.experiments.paired_tests import PairedComparison, compare
-from netclust.models.selection import choose, leave_one_out
+from netclust.models.experiments.paired_tests import PairedComparison, paired_comparison
+from netclust.models.selection import leave_one_out, select_candidate
 from netclust.structures.pairs import Vector, same_cluster
-from netclust.structures.partition import square
+from netclust.structures.partition import partition_square
 
 __all__ = [
     "PUBLISHED",
@@ -47,7 +47,7 @@ __all__ = [
     "KmeansSizes",
     "KmeansTable",
     "run_column",
-    "run_table",
+    "run_kmeans_table",
 ]
 
 Column = Literal["Iterative", "Spectral", "Pair", "None"]
@@ -137,7 +137,7 @@ class Weights(NamedTuple):
     capped: bool
 
 
-def run_table(
+def run_kmeans_table(
     settings: KmeansSettings,
     *,
     noises: Sequence[float] = NOISES,
@@ -146,7 +146,7 @@ def run_table(
     jobs: int = 1,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> KmeansTable:
-    """Every column, noise and draw; `jobs` processes share them. Draw d has the data of seed + d."""
+    """Run every column, noise and draw; `jobs` processes share them. Draw d has the data of seed + d."""
     # the longest first: at the end no process waits for another
     order: tuple[Column, ...] = ("Spectral", "Iterative", "Pair", "None")
     tasks = [(column, settings, noise, seed + d) for column in order for noise in noises[::-1] for d in range(draws)]
@@ -168,7 +168,7 @@ def run_table(
 
 
 def _summarise(runs: Sequence[ColumnRun]) -> KmeansTable:
-    """Rows and comparisons of runs."""
+    """Return rows and comparisons of runs."""
     rows, against = [], {}
     for noise in sorted({run.noise for run in runs}):
         losses: dict[Column, list[float]] = {}
@@ -187,7 +187,7 @@ def _summarise(runs: Sequence[ColumnRun]) -> KmeansTable:
                     capped=sum(run.capped for run in mine) / max(sum(run.fits for run in mine), 1),
                 )
             )
-        against[f"noise {noise:g}"] = compare(losses["Iterative"], losses["Spectral"], better="lower")
+        against[f"noise {noise:g}"] = paired_comparison(losses["Iterative"], losses["Spectral"], better="lower")
     return KmeansTable(rows, against, list(runs))
 
 
@@ -219,7 +219,7 @@ def run_column(column: Column, settings: KmeansSettings, noise: float, draw: int
     # Matrices are small: threads cost ten times more.
     with require_optional("threadpoolctl", "this comparison").threadpool_limits(1):
         for fold in leave_one_out(size.sets):
-            best = choose(candidates, fold.train, leave_one_out(len(fold.train)), fit, measure).best
+            best = select_candidate(candidates, fold.train, leave_one_out(len(fold.train)), fit, measure).best
             loss = measure(best, fit(best, list(fold.train)), list(fold.held))
             tests.append(Held(loss, best.C, best.predictor))
     return ColumnRun(column, noise, draw, tuple(tests), len(trained), sum(model.capped for model in trained))
@@ -249,9 +249,9 @@ def _train_pairs(sets: Sequence[SynthSet], C: float) -> Weights:
 
 
 def _loss(example: SynthSet, model: Weights, predictor: Method, k: int) -> float:
-    K = similarity(example.pairs, model.w)
+    K = kmeans_similarity(example.pairs, model.w)
     if model.offset:
-        K += square(np.full(example.pairs.psi.shape[0], model.offset), example.pairs.items)
+        K += partition_square(np.full(example.pairs.psi.shape[0], model.offset), example.pairs.items)
     return trace_loss(example.labels, cluster_matrix(K, k, predictor), k)
 
 

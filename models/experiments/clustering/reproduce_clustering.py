@@ -19,7 +19,7 @@ from netclust.models.experiments.clustering.correlation_table import (
     SVM_SLACK,
     CorrelationTable,
     SplitCorpus,
-    run_table,
+    run_correlation_table,
 )
 from netclust.models.experiments.clustering.irrelevant_features import DIMENSIONS, run_curve
 from netclust.models.test_set_ledger import find_ledger, record_test_use
@@ -28,17 +28,17 @@ from netclust.options.output import (
     check_not_input,
     checksum_of,
     echo,
-    note,
+    output_note,
+    output_result,
+    output_table,
     progress,
-    result,
-    table,
     write_json,
 )
 
 COMMAND = "reproduce correlation"
 
 
-def correlation_table(
+def run_correlation_reproduction(
     cora: Path | None, newsgroups: Path | None, splits: int, generated: bool, jobs: int, json: Path | None
 ) -> None:
     """Run every split and print the 2 x 2 of each corpus with the paired tests."""
@@ -65,11 +65,11 @@ def correlation_table(
         data[newsgroups.name] = checksum_of(str(newsgroups))
         corpora.append(SplitCorpus("20-newsgroups", Newsgroups(str(newsgroups))))
     with progress("splits") as tick:
-        found = run_table(corpora, splits, jobs=jobs, on_progress=tick)
+        found = run_correlation_table(corpora, splits, jobs=jobs, on_progress=tick)
     rows = found.rows()
     for name, checksum in data.items():  # before anything is shown
         if record_test_use(COMMAND, checksum, rows=len(rows), draws=splits):
-            note(f"a look at {name}: noted in {find_ledger()}")
+            output_note(f"a look at {name}: noted in {find_ledger()}")
     if str(json) != "-":
         _print_table(found, [corpus.name for corpus in corpora])
     body = {
@@ -89,7 +89,7 @@ def correlation_table(
             for s in found.splits
         ],
     }
-    write_json(json, result(COMMAND.split(), body, seed=0, data=data))
+    write_json(json, output_result(COMMAND.split(), body, seed=0, data=data))
 
 
 def _print_table(found: CorrelationTable, corpora: Sequence[str]) -> None:
@@ -107,7 +107,7 @@ def _print_table(found: CorrelationTable, corpora: Sequence[str]) -> None:
             if row.corpus == corpus
         ]
         columns = ["method", "trained for", "tested under", "published (MUC-6)", "loss, percent", "splits"]
-        table(f"{corpus}: mean ± standard deviation over splits", columns, rows)
+        output_table(f"{corpus}: mean ± standard deviation over splits", columns, rows)
         paired = [
             [
                 what,
@@ -121,10 +121,10 @@ def _print_table(found: CorrelationTable, corpora: Sequence[str]) -> None:
         ]
         if paired:
             columns = ["difference", "tested under", "points (95 %)", "paired t, p", "Wilcoxon, p"]
-            table(f"{corpus}: paired over splits, below 0 is better", columns, paired)
+            output_table(f"{corpus}: paired over splits, below 0 is better", columns, paired)
 
 
-def irrelevant_features(oracle: str, runs: int, most: int, plot: Path | None, json: Path | None) -> None:
+def run_clustering_curve(oracle: str, runs: int, most: int, plot: Path | None, json: Path | None) -> None:
     """Draw the curve of edge accuracy against irrelevant dimensions."""
     check_folders(json, plot)
     dimensions = [D for D in DIMENSIONS if most >= D]
@@ -138,14 +138,14 @@ def irrelevant_features(oracle: str, runs: int, most: int, plot: Path | None, js
             for D in dimensions
         ]
         title = f"Edge accuracy by irrelevant dimensions, {runs} runs (published: learned flat, k-means falls to 0.5)"
-        table(title, ["D", *names], cells)
+        output_table(title, ["D", *names], cells)
     if plot is not None:
         write_curve(rows, plot)
-        note(f"wrote {plot}")
-    write_json(json, result(["reproduce", "irrelevant-features"], {"rows": rows}, seed=0, data={}))
+        output_note(f"wrote {plot}")
+    write_json(json, output_result(["reproduce", "irrelevant-features"], {"rows": rows}, seed=0, data={}))
 
 
-def scaling(plot: Path | None, json: Path | None) -> None:
+def run_clustering_scaling(plot: Path | None, json: Path | None) -> None:
     """Measure how time grows, and print the fitted slopes."""
     check_folders(json, plot)
     with progress("measurements") as tick:
@@ -156,9 +156,9 @@ def scaling(plot: Path | None, json: Path | None) -> None:
         _print_scaling(series, slopes)
     if plot is not None:
         write_scaling(series, slopes, plot)
-        note(f"wrote {plot}")
+        output_note(f"wrote {plot}")
     body = {"points": points, "slopes": slopes, "C": C, "epsilon": EPSILON}
-    write_json(json, result(["reproduce", "clustering-scaling"], body, seed=0, data={}))
+    write_json(json, output_result(["reproduce", "clustering-scaling"], body, seed=0, data={}))
 
 
 def _print_scaling(series: dict[str, list[Point]], slopes: dict[str, float]) -> None:
@@ -169,10 +169,10 @@ def _print_scaling(series: dict[str, list[Point]], slopes: dict[str, float]) -> 
             done = ["" if point.iterations is None else str(point.iterations), gap]
             objective = "" if point.objective is None else f"{point.objective:.6g}"
             rows.append([name, point.size, f"{point.seconds:.4f}", *done, objective])
-    table("Time by size", ["what", "size", "seconds", "iterations", "gap / C", "objective"], rows)
+    output_table("Time by size", ["what", "size", "seconds", "iterations", "gap / C", "objective"], rows)
     published = {"training, by sets": "linear", "training, by items": "polynomial"}
     cells = [[name, published.get(name, ""), f"{exponent:.2f}"] for name, exponent in slopes.items()]
-    table("Fitted exponents", ["what", "published", "seconds ~ size^p"], cells)
+    output_table("Fitted exponents", ["what", "published", "seconds ~ size^p"], cells)
     iterations = [point.iterations for point in series["training, by sets"]]
     echo(f"iterations from the fewest to the most sets: {', '.join(map(str, iterations))} (the bound does not grow)")
     spread = np.ptp([point.objective for name, (point, *_) in series.items() if name.startswith("objective")])

@@ -14,10 +14,10 @@ from netclust.models.experiments.clustering.kmeans_table import (
     KmeansRow,
     KmeansSettings,
     KmeansTable,
-    run_table,
+    run_kmeans_table,
 )
-from netclust.models.experiments.paired_tests import PairedComparison, compare
-from netclust.options.output import check_folders, echo, progress, result, table, write_json
+from netclust.models.experiments.paired_tests import PairedComparison, paired_comparison
+from netclust.options.output import check_folders, echo, output_result, output_table, progress, write_json
 
 COMMAND = "reproduce kmeans"
 DRAWS = 5
@@ -49,7 +49,7 @@ def kmeans_table(
         KmeansSettings(), **{name: value for name, value in given.items() if value is not None}
     )
     with progress("runs") as tick:
-        found = run_table(settings, noises=noises, draws=draws, seed=seed, jobs=jobs, on_progress=tick)
+        found = run_kmeans_table(settings, noises=noises, draws=draws, seed=seed, jobs=jobs, on_progress=tick)
     if str(json) != "-":
         _print(found, settings)
     body = {
@@ -59,11 +59,11 @@ def kmeans_table(
         "settings": msgspec.to_builtins(settings),
         "draws": draws,
     }
-    write_json(json, result(COMMAND.split(), body, seed=seed, data={}))
+    write_json(json, output_result(COMMAND.split(), body, seed=seed, data={}))
 
 
 def _published_ranks() -> PairedComparison:
-    return compare(PUBLISHED["Iterative"], PUBLISHED["Spectral"], better="lower")
+    return paired_comparison(PUBLISHED["Iterative"], PUBLISHED["Spectral"], better="lower")
 
 
 def _print(found: KmeansTable, settings: KmeansSettings) -> None:
@@ -71,11 +71,11 @@ def _print(found: KmeansTable, settings: KmeansSettings) -> None:
         [row.setting, row.name, f"{row.published:.1f}", _spread(row), row.draws, _capped(row)] for row in found.rows
     ]
     columns = ["setting", "trained by", "published", "ours", "draws", "trainings cut short"]
-    table("Synth: test loss in percent, mean ± standard deviation over draws", columns, cells)
+    output_table("Synth: test loss in percent, mean ± standard deviation over draws", columns, cells)
     compared = [["published", *_ranks(_published_ranks())]]
     compared += [[setting, *_ranks(ranks)] for setting, ranks in found.against_spectral.items()]
     columns = ["setting", "Iterative wins", "ties", "loses", "W", "n", "p, one-tailed"]
-    table("Iterative against Spectral, test set by test set (these are not independent)", columns, compared)
+    output_table("Iterative against Spectral, test set by test set (these are not independent)", columns, compared)
     echo(NOTE)
     echo(
         f"Cut short: {settings.max_iterations} iterations did not reach a gap of {settings.epsilon:g}; "

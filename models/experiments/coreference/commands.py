@@ -22,6 +22,6 @@ def reproduce_coreference(
     json: JsonOption = None,
 ) -> None:
     """Six models and three learned losses on LitBank's ten splits, beside the published order."""
-    from netclust.models.experiments.coreference.reproduce_coreference import run
+    from netclust.models.experiments.coreference.reproduce_coreference import run_coreference_reproduction
 
-    run(litbank, state, splits, sized, jobs, plots, json)
+    run_coreference_reproduction(litbank, state, splits, sized, jobs, plots, json)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.models.coreference.formats.documents import Document
-from netclust.models.coreference.mentions.describing import describe
+from netclust.models.coreference.mentions.describing import describe_mentions
 
 __all__ = ["head_match", "singletons"]
 
@@ -27,7 +27,7 @@ def head_match(document: Document) -> NDArray[np.int64]:
     """Mentions whose heads are the same word are one entity; a pronoun's is its plain form (he for him and his)."""
     numbers: dict[str, int] = {}
     found = []
-    for fact in describe(document, [mention.span for mention in document.mentions]):
+    for fact in describe_mentions(document, [mention.span for mention in document.mentions]):
         head = fact.form if fact.kind == "pronoun" else document.words[fact.head].lower()
         found.append(numbers.setdefault(head, len(numbers)))
     return np.array(found, np.int64)

@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 
 from netclust.models.experiments.coreference.coreference_trials import CoreferenceTrial
-from netclust.models.experiments.paired_tests import PairedComparison, compare
+from netclust.models.experiments.paired_tests import PairedComparison, paired_comparison
 
-__all__ = ["PUBLISHED", "Claim", "CoreferenceRow", "claims", "rows"]
+__all__ = ["PUBLISHED", "Claim", "CoreferenceRow", "report_claims", "report_rows"]
 
 PUBLISHED: dict[str, float] = {
     "LSSVM^K": 59.89,
@@ -58,8 +58,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str
 
 
-def rows(trials: Iterable[CoreferenceTrial]) -> list[CoreferenceRow]:
-    """A row a model and number of features, in the order of their first training."""
+def report_rows(trials: Iterable[CoreferenceTrial]) -> list[CoreferenceRow]:
+    """Return a row per model and number of features, in the order of their first training."""
     groups: dict[tuple[str, int | None], list[CoreferenceTrial]] = {}
     for trial in trials:
         if trial.stage == "table":
@@ -67,8 +67,9 @@ def rows(trials: Iterable[CoreferenceTrial]) -> list[CoreferenceRow]:
     return [_row(model, size, own) for (model, size), own in groups.items()]
 
 
-def claims(trials: Sequence[CoreferenceTrial]) -> list[Claim]:
-    """The published orders: E above K, LSP level with LSPA, the learned loss ahead with few features, else level."""
+def report_claims(trials: Sequence[CoreferenceTrial]) -> list[Claim]:
+    """Check the published orders: E above K, LSP level with LSPA, the learned loss ahead with few features, else
+    level."""
     found: list[Claim] = []
 
     def test(claim: str, a: str, b: str, expected: str, size: int | None = None) -> None:
@@ -76,7 +77,7 @@ def claims(trials: Sequence[CoreferenceTrial]) -> list[Claim]:
         shared = sorted(first.keys() & second.keys())
         if len(shared) < 2:
             return
-        comparison = compare([first[k] for k in shared], [second[k] for k in shared])
+        comparison = paired_comparison([first[k] for k in shared], [second[k] for k in shared])
         verdict = _verdict(expected, comparison)
         found.append(
             Claim(claim=claim, a=a, b=b, features=size, expected=expected, comparison=comparison, verdict=verdict)

@@ -25,17 +25,24 @@ from numpy.typing import NDArray
 
 from netclust.errors import InputError
 from netclust.models.coreference.antecedent_problem import AntecedentProblem
-from netclust.models.coreference.examples import Example, measure, prepare
+from netclust.models.coreference.examples import Example, measure_examples, prepare_examples
 from netclust.models.coreference.features import FeatureSettings
-from netclust.models.coreference.learning import BestEpoch, gather_outputs, learn, mela, resolve, with_slots
+from netclust.models.coreference.learning import (
+    BestEpoch,
+    gather_outputs,
+    learn_coreference,
+    mela,
+    resolve_mentions,
+    with_slots,
+)
 from netclust.models.coreference.measured_antecedents import MeasuredAntecedents
 from netclust.models.coreference.settings import CoreferenceSettings
 from netclust.models.coreference.train_coreference import choose_slots
 from netclust.models.experiments.coreference.coreference_baselines import head_match, singletons
 from netclust.models.experiments.coreference.coreference_trials import CoreferenceTrial, Trials
-from netclust.models.experiments.coreference.litbank import read_split
+from netclust.models.experiments.coreference.litbank import read_litbank_split
 from netclust.problems.loss_learning import fit_loss
-from netclust.problems.loss_learning import measure as quality
+from netclust.problems.loss_learning import measure_loss as quality
 from netclust.structures.pairs import Indices
 
 __all__ = [
@@ -48,8 +55,8 @@ __all__ = [
     "SplitData",
     "best_settings",
     "measure_regression",
-    "run_split",
-    "tune",
+    "run_litbank_split",
+    "tune_litbank",
 ]
 
 FEATURES = FeatureSettings()
@@ -100,7 +107,7 @@ class SplitData:
 
     def __init__(self, folder: Path, number: int, jobs: int = 1) -> None:
         self.number = number
-        self._documents = read_split(folder, number)
+        self._documents = read_litbank_split(folder, number)
         self._jobs = jobs
         self._parts: dict[tuple[str, int | None], list[Example]] = {}
         self._slots: dict[int, Indices] = {}
@@ -110,7 +117,7 @@ class SplitData:
         if (name, strongest) not in self._parts:
             if strongest is None:
                 documents = getattr(self._documents, name)
-                self._parts[name, None] = prepare(documents, FEATURES, jobs=self._jobs)
+                self._parts[name, None] = prepare_examples(documents, FEATURES, jobs=self._jobs)
             else:
                 self._parts[name, strongest] = with_slots(self.part(name), self._strongest(strongest))
         return self._parts[name, strongest]
@@ -121,7 +128,7 @@ class SplitData:
         return self._slots[count]
 
 
-def run_trial(
+def run_litbank_trial(
     data: SplitData, model: str, settings: CoreferenceSettings, stage: Literal["tune", "table"]
 ) -> CoreferenceTrial:
     """Train, choose the epoch on the development documents, and, for the table, measure the test documents."""
@@ -129,7 +136,7 @@ def run_trial(
     train, dev = data.part("train", size), data.part("dev", size)
     best = BestEpoch(settings, dev)
     start = time.perf_counter()
-    learned = learn(settings, train, best)
+    learned = learn_coreference(settings, train, best)
     seconds = time.perf_counter() - start
     if best.w is None:  # the SVM has no epochs
         best(0, learned.w)
@@ -141,7 +148,7 @@ def run_trial(
         stage=stage,
         settings=settings,
         curve=tuple(best.curve),
-        test=_measured(held, [resolve(settings, e.pairs, w) for e in held]) if held else {},
+        test=_measured(held, [resolve_mentions(settings, e.pairs, w) for e in held]) if held else {},
         seconds=seconds,
         updates=learned.updates,
         converged=learned.converged,
@@ -149,8 +156,8 @@ def run_trial(
     )
 
 
-def tune(data: SplitData, trials: Trials, models: Sequence[str] = tuple(MODELS)) -> None:
-    """Every model's C, and then its r, on the development documents of split 0."""
+def tune_litbank(data: SplitData, trials: Trials, models: Sequence[str] = tuple(MODELS)) -> None:
+    """Tune every model's C, and then its r, on the development documents of split 0."""
     for model in models:
         base = _settings(MODELS[model], {"epochs": TUNING_EPOCHS})
         for name, grid in _GRIDS[model].items():
@@ -167,8 +174,10 @@ def best_settings(trials: Trials, model: str) -> CoreferenceSettings:
     return max(tried, key=lambda trial: trial.dev).settings
 
 
-def run_split(data: SplitData, trials: Trials, models: Sequence[str], sizes: Sequence[int | None] = (None,)) -> None:
-    """The trainings of the table on one split, those that are not done yet."""
+def run_litbank_split(
+    data: SplitData, trials: Trials, models: Sequence[str], sizes: Sequence[int | None] = (None,)
+) -> None:
+    """Run the trainings of the table on one split that are not done yet."""
     for size in sizes:
         for model in models:
             settings = best_settings(trials, model)
@@ -189,7 +198,7 @@ def run_split(data: SplitData, trials: Trials, models: Sequence[str], sizes: Seq
 
 def _do(data: SplitData, trials: Trials, model: str, settings: CoreferenceSettings, stage: Any) -> None:
     if not trials.has(data.number, model, settings, stage):
-        trials.add(run_trial(data, model, settings, stage))
+        trials.add(run_litbank_trial(data, model, settings, stage))
 
 
 def _settings(base: CoreferenceSettings, change: dict[str, Any]) -> CoreferenceSettings:
@@ -198,7 +207,7 @@ def _settings(base: CoreferenceSettings, change: dict[str, Any]) -> CoreferenceS
 
 def _measured(examples: Sequence[Example], found: Iterable[NDArray[np.int64]]) -> dict[str, float]:
     """F1 in percent by measure."""
-    return {name: round(100.0 * score.f1, 4) for name, score in measure(examples, found).items()}
+    return {name: round(100.0 * score.f1, 4) for name, score in measure_examples(examples, found).items()}
 
 
 class Regression(msgspec.Struct, frozen=True):

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from netclust.errors import InputError
 from netclust.models.coreference.features import void_templates
-from netclust.models.experiments.coreference.coreference_report import Claim, CoreferenceRow, claims, rows
+from netclust.models.experiments.coreference.coreference_report import Claim, CoreferenceRow, report_claims, report_rows
 from netclust.models.experiments.coreference.coreference_trials import Trials
-from netclust.models.experiments.coreference.litbank import read_split, split_files
+from netclust.models.experiments.coreference.litbank import read_litbank_split, split_files
 from netclust.models.experiments.coreference.litbank_experiments import (
     FEATURES,
     MODELS,
@@ -19,8 +19,8 @@ from netclust.models.experiments.coreference.litbank_experiments import (
     SIZES,
     SplitData,
     measure_regression,
-    run_split,
-    tune,
+    run_litbank_split,
+    tune_litbank,
 )
 from netclust.models.test_set_ledger import find_ledger, record_test_use
 from netclust.options.output import (
@@ -28,17 +28,19 @@ from netclust.options.output import (
     check_outputs,
     checksum_of,
     echo,
-    note,
+    output_note,
+    output_result,
+    output_table,
     progress,
-    result,
-    table,
     write_json,
 )
 
 COMMAND = ["reproduce", "coreference"]
 
 
-def run(litbank: Path, state: Path, splits: int, sized: int, jobs: int, plots: Path | None, json: Path | None) -> None:
+def run_coreference_reproduction(
+    litbank: Path, state: Path, splits: int, sized: int, jobs: int, plots: Path | None, json: Path | None
+) -> None:
     """Choose on split 0's development documents, then train on every split; print the table and the tests."""
     check_folders(state, json)
     check_outputs(state, json)
@@ -46,7 +48,7 @@ def run(litbank: Path, state: Path, splits: int, sized: int, jobs: int, plots: P
         raise InputError(f"{plots}: no such folder")
     for number in range(splits):
         split_files(litbank, number, "test")  # what is not there is told now, not after hours
-    void = void_templates(read_split(litbank, 0).train)
+    void = void_templates(read_litbank_split(litbank, 0).train)
     checksum = checksum_of(str(litbank / "conll"))
     trials = Trials(state)
     if str(json) != "-":
@@ -55,10 +57,12 @@ def run(litbank: Path, state: Path, splits: int, sized: int, jobs: int, plots: P
     tasks = [(litbank, state, number, number < sized) for number in range(splits)]
     _in_parallel(_split, tasks, jobs, "splits")
     trials.reload()
-    if record_test_use(" ".join(COMMAND), checksum, rows=len(rows(trials)), draws=splits):  # before anything is shown
-        note(f"a look at LitBank: noted in {find_ledger()}")
+    if record_test_use(
+        " ".join(COMMAND), checksum, rows=len(report_rows(trials)), draws=splits
+    ):  # before anything is shown
+        output_note(f"a look at LitBank: noted in {find_ledger()}")
     regression = measure_regression(SplitData(litbank, 0))
-    found, tested = rows(trials), claims(list(trials))
+    found, tested = report_rows(trials), report_claims(list(trials))
     if str(json) != "-":
         _print(found, tested)
         for one in regression:
@@ -77,20 +81,20 @@ def run(litbank: Path, state: Path, splits: int, sized: int, jobs: int, plots: P
         "void": void,
         "trials": list(trials),
     }
-    write_json(json, result(COMMAND, body, seed=0, data={"litbank/conll": checksum}))
+    write_json(json, output_result(COMMAND, body, seed=0, data={"litbank/conll": checksum}))
 
 
 def _tune(litbank: Path, state: Path, models: Sequence[str]) -> None:
     trials = Trials(state)
-    tune(SplitData(litbank, 0), trials, models)
+    tune_litbank(SplitData(litbank, 0), trials, models)
 
 
 def _split(litbank: Path, state: Path, number: int, sized: bool) -> None:
     trials = Trials(state)
     data = SplitData(litbank, number)
-    run_split(data, trials, tuple(MODELS))
+    run_litbank_split(data, trials, tuple(MODELS))
     if sized:
-        run_split(data, trials, SIZED, [size for size in SIZES if size is not None])
+        run_litbank_split(data, trials, SIZED, [size for size in SIZES if size is not None])
 
 
 def _in_parallel(function: Callable[..., None], tasks: Sequence[tuple[object, ...]], jobs: int, what: str) -> None:
@@ -128,7 +132,7 @@ def _print(found: Sequence[CoreferenceRow], tested: Sequence[Claim]) -> None:
                 "-" if row.published is None else f"{row.published:.2f}",
             ]
         )
-    table("LitBank, gold mentions, test documents", columns, shown)
+    output_table("LitBank, gold mentions, test documents", columns, shown)
     echo("published: CoNLL-2012 English, detected mentions; only the order can be compared")
     echo()
     lines = []
@@ -137,4 +141,4 @@ def _print(found: Sequence[CoreferenceRow], tested: Sequence[Claim]) -> None:
         size = "all" if claim.features is None else f"{claim.features:,}"
         what = f"{claim.a} less {claim.b}"
         lines.append([claim.claim, what, size, c.n, f"{c.difference:+.2f}", f"{c.t.p:.4f}", claim.verdict])
-    table("The published order, tested over splits", ["claim", "", "features", "n", "MELA", "p", ""], lines)
+    output_table("The published order, tested over splits", ["claim", "", "features", "n", "MELA", "p", ""], lines)

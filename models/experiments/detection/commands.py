@@ -48,7 +48,7 @@ def reproduce_table41(
     jobs: Annotated[int, typer.Option(min=1, help="Processes: with 2 or more, peers run beside the rest.")] = 2,
 ) -> None:
     """The published Table 4.1 beside ours: accuracy, detection and false positives over draws and seeds."""
-    from netclust.models.experiments.detection.reproduce_table41 import table41 as run
+    from netclust.models.experiments.detection.reproduce_table41 import run_table41_reproduction as run
 
     run(train, test, draws, seeds, json, plots, peers.value, pretrain, schema, jobs)
 

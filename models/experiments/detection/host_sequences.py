@@ -31,10 +31,10 @@ from numpy.typing import NDArray
 from netclust.errors import InputError
 from netclust.learners.one_slack import OneSlack
 from netclust.metrics.detection_metrics import auc
-from netclust.models.chains.chain_inference import max_marginals
-from netclust.models.chains.chain_problem import ChainProblem, Packed, mean_length
+from netclust.models.chains.chain_inference import infer_max_marginals
+from netclust.models.chains.chain_problem import ChainProblem, Packed, mean_chain_length
 from netclust.models.experiments.detection.judged_days import JudgedDay
-from netclust.models.selection import choose, k_folds
+from netclust.models.selection import k_folds, select_candidate
 
 __all__ = ["METHODS", "HostSettings", "HostSmoother", "compare_day", "host_rows", "learn_smoother", "voted"]
 
@@ -84,7 +84,7 @@ class HostSmoother:
         parts = self.problem.weights(self.w)
         order = np.concatenate(rows)
         offsets = np.concatenate([[0], np.cumsum([len(part) for part in rows])])
-        best = max_marginals(parts.scores(x[order], offsets), parts.edge, offsets)
+        best = infer_max_marginals(parts.scores(x[order], offsets), parts.edge, offsets)
         found = np.empty(len(day))
         found[order] = best[:, ATTACK] - best[:, 1 - ATTACK]
         return found
@@ -101,7 +101,7 @@ def learn_smoother(day: JudgedDay, settings: HostSettings | None = None) -> Host
     x, y = _features(day, settings, mean, spread), day.attack.astype(np.int64)
     rows = host_rows(day.source, settings.cut)
     examples = _packs(x, y, rows)
-    problem = ChainProblem(2, x.shape[1], transitions=settings.transitions, places=mean_length(examples))
+    problem = ChainProblem(2, x.shape[1], transitions=settings.transitions, places=mean_chain_length(examples))
 
     def fit(C: float, train: Any) -> Scores:
         return OneSlack(C=C, epsilon=settings.epsilon).fit(problem, train).w
@@ -111,7 +111,7 @@ def learn_smoother(day: JudgedDay, settings: HostSettings | None = None) -> Host
 
     C = settings.grid[0]
     if len(settings.grid) > 1:
-        C = choose(sorted(settings.grid), examples, k_folds(len(examples), 2), fit=fit, measure=wrong).best
+        C = select_candidate(sorted(settings.grid), examples, k_folds(len(examples), 2), fit=fit, measure=wrong).best
     return HostSmoother(problem, fit(C, examples), mean, spread, settings, C)
 
 

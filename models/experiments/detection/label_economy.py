@@ -36,7 +36,7 @@ from netclust.linking.active_learning import ActiveLearner, allowance
 from netclust.linking.linker import Feedback, Linker, LinkerConfig
 from netclust.linking.verdicts import ROOT, Verdicts
 from netclust.metrics.detection_metrics import DecisionMetrics, decision_metrics
-from netclust.models.experiments.detection.windows import summary
+from netclust.models.experiments.detection.windows import window_summary
 from netclust.models.experiments.detection_plots import COLOURS, FAINT, QUIET, SMALL, picture
 from netclust.models.experiments.peers import anomalies
 from netclust.models.network.folds import deal_kinds, deal_types, kind_attribute, make_folds
@@ -46,7 +46,16 @@ from netclust.records.batch import Batch
 from netclust.records.table import Table
 from netclust.scoring.model import Model
 
-__all__ = ["BUDGETS", "PRESETS", "SEED", "STRATEGIES", "EconomyRow", "development_stream", "plot_rows", "run_economy"]
+__all__ = [
+    "BUDGETS",
+    "PRESETS",
+    "SEED",
+    "STRATEGIES",
+    "EconomyRow",
+    "development_stream",
+    "plot_label_economy",
+    "run_economy",
+]
 
 BUDGETS = (0.001, 0.003, 0.01, 0.03)
 DELAY = 100
@@ -159,7 +168,7 @@ def run_economy(
         for name, preset, budget in lines:
             calls = [partial(_run_stream, model, test, name, budget, draw) for draw, model in enumerate(models[preset])]
             found = each(calls)
-            mean, sd = summary([outcome.decisions for outcome in found])
+            mean, sd = window_summary([outcome.decisions for outcome in found])
             rows.append(
                 EconomyRow(
                     name=name,
@@ -190,7 +199,7 @@ def _workers(jobs: int) -> Iterator[Callable[[list[partial[EconomyOutcome]]], li
 
 
 def _run_stream(model: Model, table: Table, name: str, budget: float, seed: int = 0) -> EconomyOutcome:
-    """A stream with somebody who answers: what a strategy asks, `DELAY` records later."""
+    """Run a stream with an oracle that answers what a strategy asks, `DELAY` records later."""
     n = len(table)
     feedback: Feedback = "gold" if name == ALL_LABELS else "predicted"
     linker = Linker(model, LinkerConfig.stream(referent_window=n, delay=DELAY, feedback=feedback))
@@ -238,8 +247,8 @@ def development_stream(train: Table, fold: int) -> tuple[Table, Table]:
     return train[rows[~hidden[rows]]], train[folds[fold].validation]
 
 
-def plot_rows(rows: Sequence[EconomyRow], path: Path) -> None:
-    """Accuracy against the share of labelled records, one line a way of asking, between none and all."""
+def plot_label_economy(rows: Sequence[EconomyRow], path: Path) -> None:
+    """Plot accuracy against the share of labelled records, one line per way of asking, between none and all."""
     # New clusters as the model with a calibrated root finds them, everything else by the other.
     rows = [row for row in rows if (row.preset == CALIBRATED) == (row.name == NEW_CLUSTERS)]
     names = list(dict.fromkeys(row.name for row in rows if row.name in STRATEGIES))

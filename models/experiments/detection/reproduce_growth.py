@@ -18,14 +18,14 @@ from netclust.models.test_set_ledger import TEST_SETS, count_test_uses, find_led
 from netclust.options.output import (
     check_folders,
     check_outputs,
-    note,
+    output_note,
+    output_result,
+    output_table,
     progress,
     report_skipped,
-    result,
-    table,
     write_json,
 )
-from netclust.records.reader import RecordReader, load_kernels
+from netclust.records.reader import RecordReader, load_reader_kernels
 from netclust.records.schema import load_schema
 from netclust.records.table import Table, concat_tables
 
@@ -58,13 +58,13 @@ class _Job:
         name, sha256 = self.test
         looks = _record_use(self.command, name, sha256, len(rows), self.draws)
         if str(self.json) != "-":
-            table(f"{name}, {len(self.stream):,} records: percent, {late} {delay} records late", columns, cells)
+            output_table(f"{name}, {len(self.stream):,} records: percent, {late} {delay} records late", columns, cells)
         if self.plot is not None:
             draw(self.plot)
-            note(f"wrote {self.plot}")
+            output_note(f"wrote {self.plot}")
         sizes = {"training_records": len(self.past), "test_records": len(self.stream)}
         whole = {"rows": rows, "looks": looks, "draws": self.draws, "delay": delay, **body, **sizes}
-        write_json(self.json, result(self.command.split(), whole, seed=seed, data=self.data))
+        write_json(self.json, output_result(self.command.split(), whole, seed=seed, data=self.data))
 
 
 def run_windows(train: str, test: str, draws: int, json: Path | None, plot: Path | None, schema: str) -> None:
@@ -82,7 +82,7 @@ def run_windows(train: str, test: str, draws: int, json: Path | None, plot: Path
         for row in rows
     ]
     body = {"preset": windows.PRESET, "params": msgspec.to_builtins(params)}
-    draw = partial(windows.plot_rows, rows)
+    draw = partial(windows.plot_window_rows, rows)
     job.report(rows, columns, cells, body, late="labels", delay=windows.DELAY, seed=windows.SEED, draw=draw)
 
 
@@ -104,7 +104,7 @@ def run_label_economy(
         for row in rows
     ]
     body = {"params": {preset: msgspec.to_builtins(params) for preset, params in presets.items()}}
-    draw = partial(label_economy.plot_rows, rows)
+    draw = partial(label_economy.plot_label_economy, rows)
     job.report(
         rows, columns, cells, body, late="answers", delay=label_economy.DELAY, seed=label_economy.SEED, draw=draw
     )
@@ -119,7 +119,7 @@ def _read(command: str, train: str, test: str, draws: int, json: Path | None, pl
         if plot.suffix.lower() not in (".svg", ".png"):
             raise InputError(f"{plot}: pictures are written as .svg or .png")
     kind = load_schema(schema)
-    load_kernels(kind)
+    load_reader_kernels(kind)
     found: list[tuple[Table, str]] = []
     for path in (train, test):
         reader = RecordReader(path, kind)
@@ -146,7 +146,7 @@ def _record_use(command: str, name: str, sha256: str, rows: int, draws: int) -> 
     ledger = find_ledger()
     noted = record_test_use(command, sha256, rows=rows, draws=draws)
     if noted:
-        note(f"a look at {name}: noted in {ledger}")
+        output_note(f"a look at {name}: noted in {ledger}")
     runs, total = (0, 0) if ledger is None else count_test_uses(ledger)
     return {
         "tests": {name: {"noted": noted, "rows": rows, "draws": draws}},

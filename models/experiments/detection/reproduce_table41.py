@@ -13,11 +13,20 @@ from netclust.errors import InputError, MissingExtraError
 from netclust.models.experiments.bootstrap import RESAMPLES, ConfidenceInterval
 from netclust.models.experiments.detection.table41 import UNLEARNED, Paired, Results, Table41Row, TestStream
 from netclust.models.experiments.detection.table41_plots import write_plots
-from netclust.models.experiments.detection.table41_runs import PeerChoice, check_peers, chosen_peers, run_table
+from netclust.models.experiments.detection.table41_runs import PeerChoice, check_peers, chosen_peers, run_table41
 from netclust.models.network.params import PRESETS, load_params
 from netclust.models.test_set_ledger import TEST_SETS, count_test_uses, find_ledger, record_test_use
-from netclust.options.output import check_folders, echo, note, progress, report_skipped, result, table, write_json
-from netclust.records.reader import RecordReader, load_kernels
+from netclust.options.output import (
+    check_folders,
+    echo,
+    output_note,
+    output_result,
+    output_table,
+    progress,
+    report_skipped,
+    write_json,
+)
+from netclust.records.reader import RecordReader, load_reader_kernels
 from netclust.records.schema import Schema, load_schema
 from netclust.records.table import Table, concat_tables
 
@@ -25,7 +34,7 @@ COMMAND = "reproduce table-4.1"
 PUBLISHED_ON = "KDDTest+"
 
 
-def table41(
+def run_table41_reproduction(
     train: str,
     tests: Sequence[str],
     draws: int,
@@ -44,15 +53,15 @@ def table41(
     _check_plots(plots)
     presets = {name: load_params(name) for name in PRESETS}
     kind = load_schema(schema)
-    load_kernels(kind)
+    load_reader_kernels(kind)
     past, past_sha256 = _read(train, kind)
     streams, checksums = _test_streams(tests, kind)
     if past_sha256 in checksums.values():
         raise InputError(f"{train}: trained and tested on the same records, nothing would follow from it")
     if checksums[streams[0].name] not in TEST_SETS:
-        note(f"the published numbers are about {PUBLISHED_ON}, {streams[0].name} is another file")
+        output_note(f"the published numbers are about {PUBLISHED_ON}, {streams[0].name} is another file")
     with progress("runs") as tick:
-        results = run_table(
+        results = run_table41(
             past,
             streams,
             draws=draws,
@@ -72,7 +81,7 @@ def table41(
             _print_paired(stream.name, [pair for pair in paired if pair.test == stream.name])
     if plots is not None:
         for path in write_plots(results, plots):
-            note(f"wrote {path}")
+            output_note(f"wrote {path}")
     body = {
         "rows": rows,
         "windows": results.rows(picture=True),
@@ -88,7 +97,7 @@ def table41(
         "params": {name: msgspec.to_builtins(params) for name, params in presets.items()},
     }
     data = {Path(train).name: past_sha256} | checksums
-    write_json(json, result(COMMAND.split(), body, seed=0, data=data))
+    write_json(json, output_result(COMMAND.split(), body, seed=0, data=data))
 
 
 def _read(path: str, schema: Schema) -> tuple[Table, str]:
@@ -134,7 +143,7 @@ def _record_uses(results: Results, checksums: dict[str, str], draws: int) -> dic
         rows = sum(at[0] == name for at in results.entries)
         done = record_test_use(COMMAND, sha256, rows=rows, draws=draws)
         if done:
-            note(f"a look at {name}: noted in {find_ledger()}")
+            output_note(f"a look at {name}: noted in {find_ledger()}")
         noted[name] = {"noted": done, "rows": rows, "draws": draws}
     ledger = find_ledger()
     runs, total = (0, 0) if ledger is None else count_test_uses(ledger)
@@ -157,7 +166,7 @@ def _print_rows(name: str, records: int, rows: list[Table41Row]) -> None:
         cells.append([row.setting, row.name, *([published] if printed else []), *ours, area, runs])
     columns = ["setting", "method", *(["published: acc / det / FP"] if printed else [])]
     columns += ["accuracy", "detection", "false positives", "unseen types", "AUC", "runs"]
-    table(f"{name}, {records:,} records: percent, mean ± standard deviation over runs", columns, cells)
+    output_table(f"{name}, {records:,} records: percent, mean ± standard deviation over runs", columns, cells)
 
 
 def _spread(mean: float | None, sd: float | None) -> str:
@@ -180,7 +189,7 @@ def _print_paired(name: str, paired: list[Paired]) -> None:
         for pair in paired
     ]
     columns = ["less", "setting", "accuracy, points (95 %)", "AUC (95 %)", "detection at 6 % (95 %)", "in accuracy"]
-    table(f"{name}: netclust less other rules, the same draws", columns, cells)
+    output_table(f"{name}: netclust less other rules, the same draws", columns, cells)
     for pair in paired:
         if not pair.same_referents and pair.against == UNLEARNED:
             echo(f"{pair.setting}: the two had different referents, so the difference is not that of learning alone")
@@ -191,7 +200,7 @@ def _points(interval: ConfidenceInterval) -> str:
 
 
 def _in_words(interval: ConfidenceInterval) -> str:
-    """What an interval says.
+    """Return an interval in words.
 
     >>> _in_words(ConfidenceInterval(0.01, 0.002, 0.02, True)), _in_words(ConfidenceInterval(0.01, -0.002, 0.02, False))
     ('learning helps', 'no difference shown')

@@ -6,9 +6,9 @@ weights, with the same referents in every draw. `nearest normal, same referents`
 `nearest normal, as many` has as many, all normal. Other people's detectors (`netclust.models.experiments.peers`) stand
 beside them. Runs come from `netclust.models.experiments.detection.table41_runs`.
 
->>> [setting.label for setting in settings() if setting.short]
+>>> [setting.label for setting in table41_settings() if setting.short]
 ['TR', 'TR+TE_gold d=100', 'gold d=100, 1000 referents', 'no test labels']
->>> settings()[0].published
+>>> table41_settings()[0].published
 Published(accuracy=75.82, detection_rate=59.35, false_positive_rate=2.42)
 """
 
@@ -37,8 +37,8 @@ __all__ = [
     "Table41Method",
     "Table41Row",
     "TestStream",
-    "measure",
-    "settings",
+    "measure_table41",
+    "table41_settings",
 ]
 
 REFERENTS = 280
@@ -105,8 +105,8 @@ METHODS = (
 )
 
 
-def settings(*, picture: bool = False) -> list[Setting]:
-    """The settings in the order of the table; with those that only the picture of windows needs."""
+def table41_settings(*, picture: bool = False) -> list[Setting]:
+    """Return the settings in the order of the table; with those that only the picture of windows needs."""
 
     def gold(window: int, delay: int, whole: bool) -> LinkerConfig:
         return LinkerConfig.thesis(referent_window=window, delay=delay, feedback="gold", whole=whole)
@@ -287,13 +287,14 @@ class Results:
         return [[runs.get((seed, draw)) or runs[0, draw] for draw in range(self.draws)] for seed in range(self.seeds)]
 
 
-def measure(
+def measure_table41(
     anomalous: NDArray[np.bool_],
     score: NDArray[np.floating[Any]],
     truth: NDArray[np.bool_],
     unseen: NDArray[np.bool_],
 ) -> dict[str, Any]:
-    """The numbers of a run; None where there is nothing to divide by. `unseen`: anomalies of types not trained on."""
+    """Return the numbers of a run; None where there is nothing to divide by. `unseen`: anomalies of types not
+    trained on."""
     d = decision_metrics(anomalous, truth)
     return {
         "accuracy": d.accuracy,

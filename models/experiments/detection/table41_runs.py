@@ -5,7 +5,7 @@ Draw k is the reference set of seed k; training seeds count from 0. What no seed
 >>> from netclust.datasets.simulators.simulate import simulate
 >>> past, today = simulate(1500, seed=1).table(), simulate(800, seed=2, day=1).table()
 >>> rough = {name: TrainParams(learner="unlearned", reference_size=60) for name in PRESETS}
->>> results = run_table(past, [TestStream("today", today)], draws=2, seeds=1, presets=rough)
+>>> results = run_table41(past, [TestStream("today", today)], draws=2, seeds=1, presets=rough)
 >>> row = results.rows()[0]
 >>> row.name, row.setting, row.draws, 0.5 < row.mean["accuracy"] <= 1
 ('published method', 'TR', 2, True)
@@ -37,8 +37,8 @@ from netclust.models.experiments.detection.table41 import (
     Setting,
     Table41Method,
     TestStream,
-    measure,
-    settings,
+    measure_table41,
+    table41_settings,
 )
 from netclust.models.experiments.peers import PEERS, PeerRun, anomalies, run_peer
 from netclust.models.network.evaluation import evaluate_network
@@ -47,7 +47,7 @@ from netclust.models.network.train_network import NetworkFit, fit_network, label
 from netclust.records.table import Table
 from netclust.scoring.reference import Choice
 
-__all__ = ["PeerChoice", "check_peers", "chosen_peers", "run_table"]
+__all__ = ["PeerChoice", "check_peers", "chosen_peers", "run_table41"]
 
 PeerChoice = Literal["all", "fast", "none"]
 SLOW = "river-arf"
@@ -118,13 +118,13 @@ class _Filling:
     ) -> None:
         """A run of a row, by training seed and draw."""
         truth = next(test.truth for test in self.results.tests if test.name == at[0])
-        metrics = measure(anomalous, score, truth, self.unseen[at[0]])
+        metrics = measure_table41(anomalous, score, truth, self.unseen[at[0]])
         self.results.entries[at].runs[place] = Run(anomalous, score, metrics, referents)
         self.done += 1
         self.report(self.done, self.total)
 
 
-def run_table(
+def run_table41(
     train: Table,
     tests: Sequence[TestStream],
     *,
@@ -137,7 +137,7 @@ def run_table(
     jobs: int = 1,
     on_progress: Progress | None = None,
 ) -> Results:
-    """Every row on the first test set, the short list on the others; `picture` adds windows that only plots show.
+    """Run every row on the first test set, the short list on the others; `picture` adds windows that only plots show.
 
     river's peers learn from the last `pretrain` training records only: they are slow. With `jobs` above 1 peers run in
     that many processes less one, beside the rest.
@@ -147,7 +147,7 @@ def run_table(
     params = presets or {name: load_params(name) for name in PRESETS}
     lines = [
         _line(method, setting, tests, params)
-        for setting in settings(picture=picture)
+        for setting in table41_settings(picture=picture)
         for method in METHODS
         if method.has(setting)
     ]

@@ -8,7 +8,7 @@ seen by the verdict alone (score, verdict, via); ties are `RELATIONS`.
 >>> plan = DayPlan(hours=0.2, hosts=8, rate=0.05, references=100, attacks="port_scan,ssh_brute_force")
 >>> first, second = judged_days(plan)
 >>> smoother = learn_smoothing([first], C=100.0, cut=500)
->>> rows = compare(smoother, second)
+>>> rows = compare_smoothing(smoother, second)
 >>> [row.name for row in rows]
 ['detector', 'votes', 'each by itself', 'network', 'detector at as many false alarms']
 
@@ -26,16 +26,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.linking.verdicts import VERDICTS, VIAS
-from netclust.models.attractive.attractive_networks import Labels, majority
+from netclust.models.attractive.attractive_networks import Labels, network_majority
 from netclust.models.attractive.attractive_problem import NetworkFeatures
 from netclust.models.attractive.relational_templates import Template
-from netclust.models.attractive.tables import RELATIONS, AttractiveEncoder, RawNetwork, RelationColumns, cut_networks
+from netclust.models.attractive.tables import (
+    RELATIONS,
+    AttractiveEncoder,
+    RawNetwork,
+    RelationColumns,
+    cut_table_networks,
+)
 from netclust.models.attractive.task import TASK, AttractiveSettings, TextTable
 from netclust.models.experiments.detection.judged_days import JudgedDay
 from netclust.models.structured_task import choose_cost, learn
 from netclust.problems.base import Vector
 
-__all__ = ["SmoothingOutcome", "VerdictSmoother", "compare", "day_network", "learn_smoothing", "outcome"]
+__all__ = ["SmoothingOutcome", "VerdictSmoother", "compare_smoothing", "day_network", "learn_smoothing", "outcome"]
 
 COLUMNS = RelationColumns(fields=("score", "verdict", "via"))
 GRID = (100.0, 1000.0, 10_000.0)
@@ -100,7 +106,7 @@ def learn_smoothing(
     folds: int = 2,
 ) -> VerdictSmoother:
     """Learn from judged days; C is chosen by folds of their pieces, for the network and for single nodes."""
-    raw = [piece for day in days for piece in cut_networks(day_network(day, templates), COLUMNS, cut)]
+    raw = [piece for day in days for piece in cut_table_networks(day_network(day, templates), COLUMNS, cut)]
     settings = AttractiveSettings(epsilon=epsilon)
     encoder = TASK.fit(raw, settings)
     bare = [_bare(one) for one in raw]
@@ -127,11 +133,11 @@ def _bare(raw: RawNetwork) -> RawNetwork:
 
 def voted(x: NetworkFeatures, alarm: Flags, own: float) -> Flags:
     """The majority of the verdicts of related records, and of `own` votes of the record's."""
-    return np.asarray(majority(x.cliques, alarm.astype(np.int64), 2, own) == 1)
+    return np.asarray(network_majority(x.cliques, alarm.astype(np.int64), 2, own) == 1)
 
 
-def compare(smoother: VerdictSmoother, day: JudgedDay) -> list[SmoothingOutcome]:
-    """The detector alone, votes, single nodes, the network, on one day.
+def compare_smoothing(smoother: VerdictSmoother, day: JudgedDay) -> list[SmoothingOutcome]:
+    """Compare the detector alone, votes, single nodes and the network on one day.
 
     And, for what a mere change of threshold does: the detector with the threshold that gives as many false alarms as
     the network, chosen in hindsight.

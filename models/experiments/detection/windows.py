@@ -31,7 +31,17 @@ from netclust.models.network.params import TrainParams, load_params
 from netclust.models.network.train_network import fit_network
 from netclust.records.table import Table
 
-__all__ = ["MEASURES", "PRESET", "PUBLISHED", "SEED", "WINDOWS", "WindowRow", "plot_rows", "run_windows", "summary"]
+__all__ = [
+    "MEASURES",
+    "PRESET",
+    "PUBLISHED",
+    "SEED",
+    "WINDOWS",
+    "WindowRow",
+    "plot_window_rows",
+    "run_windows",
+    "window_summary",
+]
 
 WINDOWS: tuple[int | None, ...] = (100, 300, 1000, 3000, 10_000, None)
 """None: everything seen."""
@@ -81,7 +91,7 @@ def run_windows(
         for model in models:
             runs.append(evaluate_network(model, [test], config))
             on_progress(len(rows) * draws + len(runs), len(windows) * draws)
-        mean, sd = summary([run.decisions for run in runs])
+        mean, sd = window_summary([run.decisions for run in runs])
         printed = PUBLISHED.get(length) if published else None
         rows.append(
             WindowRow(
@@ -98,15 +108,15 @@ def run_windows(
     return rows
 
 
-def summary(runs: Sequence[DecisionMetrics]) -> tuple[dict[str, float], dict[str, float | None]]:
-    """Mean and standard deviation of every measure; one that a run has nothing to divide by for counts as 0."""
+def window_summary(runs: Sequence[DecisionMetrics]) -> tuple[dict[str, float], dict[str, float | None]]:
+    """Return mean and standard deviation of every measure; an undefined value of a run counts as 0."""
     values = {name: [float(getattr(run, name) or 0.0) for run in runs] for name in MEASURES}
     mean = {name: float(np.mean(of)) for name, of in values.items()}
     return mean, {name: float(np.std(of, ddof=1)) if len(of) > 1 else None for name, of in values.items()}
 
 
-def plot_rows(rows: Sequence[WindowRow], path: Path) -> None:
-    """Accuracy against the length of the window, with the published point."""
+def plot_window_rows(rows: Sequence[WindowRow], path: Path) -> None:
+    """Plot accuracy against the length of the window, with the published point."""
     points = [
         WindowPoint(row.name, row.window, 100 * row.mean["accuracy"], 100 * (row.sd["accuracy"] or 0.0)) for row in rows
     ]

@@ -20,6 +20,6 @@ def reproduce_wikiqa(
     json: JsonOption = None,
 ) -> None:
     """Rank the answers of WikiQA by an SVM, SR and JSRC, beside the published table."""
-    from netclust.models.experiments.ranking.reproduce_ranking import run
+    from netclust.models.experiments.ranking.reproduce_ranking import run_ranking_reproduction
 
-    run(folder, seeds, epochs, jobs, json)
+    run_ranking_reproduction(folder, seeds, epochs, jobs, json)

@@ -13,18 +13,18 @@ from netclust.models.experiments.ranking.wikiqa import (
     WikiqaData,
     WikiqaRow,
     WikiqaRun,
-    comparisons,
-    rows_of,
-    run_model,
+    run_wikiqa_model,
+    wikiqa_comparisons,
+    wikiqa_rows,
 )
 from netclust.models.test_set_ledger import find_ledger, record_test_use
-from netclust.options.output import check_folders, echo, note, progress, result, table, write_json
+from netclust.options.output import check_folders, echo, output_note, output_result, output_table, progress, write_json
 
 COMMAND = ["reproduce", "wikiqa"]
 ALWAYS_EQUAL: tuple[Model, ...] = ("feature",)  # no seed changes them
 
 
-def run(folder: Path, seeds: int, epochs: int, jobs: int, json: Path | None) -> None:
+def run_ranking_reproduction(folder: Path, seeds: int, epochs: int, jobs: int, json: Path | None) -> None:
     """Train every model with every seed, then show the table and the tests."""
     check_folders(json)
     data = WikiqaData.read(folder)
@@ -40,16 +40,16 @@ def run(folder: Path, seeds: int, epochs: int, jobs: int, json: Path | None) -> 
     runs.sort(key=lambda one: (list(MODELS).index(one.model), one.seed))
     test = next(checksum for name, checksum in data.sha256.items() if name.startswith("WikiQA-test"))
     if record_test_use(" ".join(COMMAND), test, rows=len(MODELS), draws=seeds):  # before anything is shown
-        note(f"a look at WikiQA's test questions: noted in {find_ledger()}")
-    rows, tested = rows_of(runs), comparisons(runs)
+        output_note(f"a look at WikiQA's test questions: noted in {find_ledger()}")
+    rows, tested = wikiqa_rows(runs), wikiqa_comparisons(runs)
     if str(json) != "-":
         _print(rows, tested)
     body = {"rows": rows, "comparisons": tested, "epochs": epochs, "features": data.names}
-    write_json(json, result(COMMAND, body, seed=0, data=data.sha256))
+    write_json(json, output_result(COMMAND, body, seed=0, data=data.sha256))
 
 
 def _one(folder: Path, model: Model, seed: int, epochs: int) -> WikiqaRun:
-    return run_model(WikiqaData.read(folder), model, seed, epochs)
+    return run_wikiqa_model(WikiqaData.read(folder), model, seed, epochs)
 
 
 def _print(rows: list[WikiqaRow], tested: dict[str, PairedComparison]) -> None:
@@ -70,11 +70,11 @@ def _print(rows: list[WikiqaRow], tested: dict[str, PairedComparison]) -> None:
             for row in rows
             if row.part == part
         ]
-        table(f"WikiQA, {part}", columns, shown)
+        output_table(f"WikiQA, {part}", columns, shown)
     echo("published: MAP / MRR / P@1; with a tree kernel and explicit semantic analysis among the features")
     echo()
     lines = [
         [name, c.n, f"{c.difference:+.2f}", f"{c.interval.low:+.2f} to {c.interval.high:+.2f}", f"{c.t.p:.4f}"]
         for name, c in tested.items()
     ]
-    table("Test MAP, by question", ["models", "n", "difference", "95 %", "p"], lines)
+    output_table("Test MAP, by question", ["models", "n", "difference", "95 %", "p"], lines)

@@ -23,13 +23,22 @@ from numpy.typing import NDArray
 from netclust.datasets.queries import Queries, read_queries
 from netclust.errors import InputError
 from netclust.foundation.optional import require_optional
-from netclust.models.experiments.paired_tests import PairedComparison, compare
-from netclust.models.ranking.rank_model import CandidateFeatures, examples_of
+from netclust.models.experiments.paired_tests import PairedComparison, paired_comparison
+from netclust.models.ranking.rank_model import CandidateFeatures, rank_examples
 from netclust.models.ranking.ranking_metrics import RankingScores, average_precision, measure_rankings
 from netclust.models.ranking.ranking_problem import RankQuery
-from netclust.models.ranking.train_ranker import RankExample, RankSettings, choose_ranking, learn_ranking, rank
+from netclust.models.ranking.train_ranker import RankExample, RankSettings, choose_ranking, learn_ranking, rank_items
 
-__all__ = ["MODELS", "PUBLISHED", "WikiqaData", "WikiqaRow", "WikiqaRun", "comparisons", "rows_of", "run_model"]
+__all__ = [
+    "MODELS",
+    "PUBLISHED",
+    "WikiqaData",
+    "WikiqaRow",
+    "WikiqaRun",
+    "run_wikiqa_model",
+    "wikiqa_comparisons",
+    "wikiqa_rows",
+]
 
 Model = Literal["feature", "svm", "sr-greedy", "sr", "jsrc"]
 MODELS: dict[Model, str] = {
@@ -69,7 +78,7 @@ class WikiqaData:
         files = {part: _file(folder, part) for part in ("train", "dev", "test")}
         parts = {part: _pairs(read_queries(path, format="pairs"), path).answered() for part, path in files.items()}
         features = CandidateFeatures.fit(parts["train"])
-        train, dev, test = (examples_of(features, part, pairs=True) for part in parts.values())
+        train, dev, test = (rank_examples(features, part, pairs=True) for part in parts.values())
         checksums = {files[part].name: parts[part].sha256 for part in parts}
         return cls(train, dev, test, features.fields, checksums)
 
@@ -100,15 +109,15 @@ class WikiqaRow(msgspec.Struct, frozen=True):
     chosen: list[str]
 
 
-def run_model(data: WikiqaData, model: Model, seed: int, epochs: int = 30) -> WikiqaRun:
+def run_wikiqa_model(data: WikiqaData, model: Model, seed: int, epochs: int = 30) -> WikiqaRun:
     """Choose on dev, train, and rank dev and test."""
     ranker, chosen = _trained(data, model, seed, epochs)
     dev, test = ([y[ranker(x)].tolist() for x, y in part] for part in (data.dev, data.test))
     return WikiqaRun(model, seed, chosen, dev, test)
 
 
-def rows_of(runs: Sequence[WikiqaRun]) -> list[WikiqaRow]:
-    """The table, part by part, in the order of the models."""
+def wikiqa_rows(runs: Sequence[WikiqaRun]) -> list[WikiqaRow]:
+    """Return the table, part by part, in the order of the models."""
     found = []
     parts: tuple[Literal["dev", "test"], ...] = ("dev", "test")
     for part in parts:
@@ -119,8 +128,8 @@ def rows_of(runs: Sequence[WikiqaRun]) -> list[WikiqaRow]:
     return found
 
 
-def comparisons(runs: Sequence[WikiqaRun]) -> dict[str, PairedComparison]:
-    """Average precision of test questions (percent, mean over seeds), two models at a time, tested over questions."""
+def wikiqa_comparisons(runs: Sequence[WikiqaRun]) -> dict[str, PairedComparison]:
+    """Compare the average precision of test questions (percent, mean over seeds) of two models at a time."""
 
     def precision(model: Model) -> NDArray[np.float64]:
         own = [[average_precision(ranked) for ranked in run.test] for run in runs if run.model == model]
@@ -129,7 +138,7 @@ def comparisons(runs: Sequence[WikiqaRun]) -> dict[str, PairedComparison]:
     pairs: tuple[tuple[Model, Model], ...] = (("sr", "svm"), ("jsrc", "sr"), ("sr", "feature"))
     there = {run.model for run in runs}
     return {
-        f"{MODELS[a]} less {MODELS[b]}": compare(precision(a), precision(b))
+        f"{MODELS[a]} less {MODELS[b]}": paired_comparison(precision(a), precision(b))
         for a, b in pairs
         if a in there and b in there
     }
@@ -169,7 +178,7 @@ def _trained(data: WikiqaData, model: Model, seed: int, epochs: int) -> tuple[Ra
     w = learn_ranking(found.settings, data.train)
     start = f", start {found.settings.start}" if model == "jsrc" else ""
     said = f"C {found.settings.C:g}, {found.settings.epochs} epochs{start}"
-    return (lambda x: rank(found.settings, x, w).order), said
+    return (lambda x: rank_items(found.settings, x, w).order), said
 
 
 def _best_feature(train: Sequence[RankExample]) -> tuple[int, float]:

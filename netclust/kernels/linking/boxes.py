@@ -149,13 +149,13 @@ def node_boxes(index: Any) -> Any:
 
 @borrowing(inlined)
 def _step_of(steps: Any, j: Any, value: Any) -> Any:
-    """The step of a value: monotone, and the first or last one for what lies beyond."""
+    """Return the step of a value: monotone, and the first or last one for what lies beyond."""
     return np.uint8(min(max((value - steps.low[j]) * steps.per[j], np.float32(0)), np.float32(255)))
 
 
 @borrowing(inlined)
 def _byte_of(code: Any) -> Any:
-    """A code in a byte; 0, no value, stays by itself, and of others some share one."""
+    """Fold a code into a byte; 0, no value, stays by itself, and of others some share one."""
     return np.uint8(code) if code < 256 else np.uint8(1 + code % 255)
 
 
@@ -166,8 +166,8 @@ def bit_of(byte: Any) -> Any:
 
 
 @borrowing(inner)
-def prepare(query: Any, steps: Any, x: Any, codes: Any, start: Any, matches: Any) -> None:
-    """A record as bounds see it. `start` and `matches` are those of its scores."""
+def prepare_box_query(query: Any, steps: Any, x: Any, codes: Any, start: Any, matches: Any) -> None:
+    """Describe a record as bounds see it. `start` and `matches` are those of its scores."""
     unit = steps.unit[0]
     ceiling = start + steps.unit[1]
     size = abs(start) + abs(steps.unit[1])

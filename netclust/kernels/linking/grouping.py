@@ -26,7 +26,7 @@ from netclust.kernels.linking.boxes import (
     leaf_boxes,
     least_column,
     node_boxes,
-    prepare,
+    prepare_box_query,
 )
 from netclust.kernels.linking.bytewise import WIDE
 
@@ -364,7 +364,7 @@ def fill_row(index: Any, slot: Any, members: Any, at: Any) -> None:
 
 
 @borrowing(inlined)
-def insert(index: Any, side: Any, number: Any, scorer: Any, steps: Any, query: Any, matches: Any) -> Any:
+def insert_into_group(index: Any, side: Any, number: Any, scorer: Any, steps: Any, query: Any, matches: Any) -> Any:
     """Insert a member, whose row is filled, on a side (0 or 1). False if there was no room: then some are missing."""
     slot = number % len(index.where)
     rows, features = index.row, index.exact.shape[2] // 2
@@ -372,7 +372,7 @@ def insert(index: Any, side: Any, number: Any, scorer: Any, steps: Any, query: A
     for s in range(len(codes)):
         codes[s] = np.uint16(rows[slot, features + s])
         matches[s] = scorer.match[scorer.offset[s] + codes[s]]
-    prepare(query, steps, x, codes, scorer.base, matches)
+    prepare_box_query(query, steps, x, codes, scorer.base, matches)
     leaf = _choose(index, side, np.int64(index.hint[side, slot]), steps, query)
     if leaf >= 0 and index.size[leaf] >= index.room[0]:
         new = _split_leaf(index, leaf, steps)
@@ -417,7 +417,7 @@ def insert(index: Any, side: Any, number: Any, scorer: Any, steps: Any, query: A
 
 
 @borrowing(inlined)
-def remove(index: Any, number: Any) -> None:
+def remove_from_group(index: Any, number: Any) -> None:
     """Remove a member."""
     slot = number % len(index.where)
     leaf = np.int64(index.where[slot])

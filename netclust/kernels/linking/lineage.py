@@ -46,7 +46,7 @@ def _place(lineage: Any, tick: Any) -> Any:
 
 
 @borrowing(kernel)
-def follow(first: Any, parent: Any, keep: Any, lineage: Any) -> Any:
+def follow_lineage(first: Any, parent: Any, keep: Any, lineage: Any) -> Any:
     """Take in consecutive records from arrival number `first` on: what each was linked to, and whether it is kept."""
     for i in range(len(parent)):
         handle = parent[i]
@@ -76,7 +76,7 @@ def follow(first: Any, parent: Any, keep: Any, lineage: Any) -> Any:
 
 
 @borrowing(kernel)
-def walk(lineage: Any, tick: Any, newest: Any, oldest: Any) -> Any:
+def walk_lineage(lineage: Any, tick: Any, newest: Any, oldest: Any) -> Any:
     """Go from a record to where its path ends: the first places of the ring into `newest`, the last into `oldest`.
 
     `oldest` is a ring as well: the place of step k is at k modulo its length. Returns how many steps there are.

@@ -25,10 +25,10 @@ from netclust.kernels.linking.boxes import (
     SEARCHED,
     BoundedRecord,
     Steps,
-    prepare,
+    prepare_box_query,
 )
-from netclust.kernels.linking.grouping import fill_row, insert, remove
-from netclust.kernels.linking.representatives import MEDOID, best_kept, first_weight, retain
+from netclust.kernels.linking.grouping import fill_row, insert_into_group, remove_from_group
+from netclust.kernels.linking.representatives import MEDOID, best_kept, first_weight, retain_representative
 from netclust.kernels.linking.score import best_two, score_referents
 from netclust.kernels.linking.search import search
 
@@ -146,7 +146,7 @@ class Records(NamedTuple):
 
 @borrowing(inner)
 def _side_of(label: Any, is_normal: Any) -> Any:
-    """The side of a label; what hangs on the root is not normal."""
+    """Return the side of a label; what hangs on the root is not normal."""
     return NORMAL_SIDE if label >= 0 and is_normal[label] else OTHER_SIDE
 
 
@@ -159,10 +159,10 @@ def _regroup(window_index: Any, win: Any, cursor: Any, number: Any, scratch: Any
     if number >= window_index.tally[NEXT] or side == window_index.held[slot] or window_index.tally[LOST] > 0:
         return
     if window_index.held[slot]:
-        remove(window_index, number)
+        remove_from_group(window_index, number)
     if side != WITHHELD:
         fill_row(window_index, slot, win, at)
-        insert(window_index, side - 1, number, scorer, scratch.steps, scratch.query, scratch.matches)
+        insert_into_group(window_index, side - 1, number, scorer, scratch.steps, scratch.query, scratch.matches)
 
 
 @borrowing(inlined)
@@ -188,11 +188,11 @@ def regroup_references(reference_index: Any, refs: Any, scratch: Any, scorer: An
         if refs.side[number] == reference_index.held[number]:
             continue
         if reference_index.held[number]:
-            remove(reference_index, number)
+            remove_from_group(reference_index, number)
         if refs.side[number] == WITHHELD or reference_index.tally[LOST] > 0:
             continue
         fill_row(reference_index, number, refs, number)
-        insert(
+        insert_into_group(
             reference_index,
             refs.side[number] - 1,
             np.int64(number),
@@ -205,7 +205,8 @@ def regroup_references(reference_index: Any, refs: Any, scratch: Any, scorer: An
 
 @borrowing(inlined)
 def _by_bounds(index: Any, how: Any, keep: Any) -> Any:
-    """Whether to search by bounds: the index holds all members, and lately that has cost less than scoring them all."""
+    """Return whether to search by bounds: the index holds all members, and lately that cost less than scoring them
+    all."""
     if how == FULL or index.tally[LOST] > 0:
         return False
     if how == PRUNED or not keep:
@@ -227,7 +228,7 @@ def _by_bounds(index: Any, how: Any, keep: Any) -> Any:
 
 @borrowing(inner)
 def _reveal(win: Any, cursor: Any, conf: Any, is_normal: Any, window_index: Any, scratch: Any, scorer: Any) -> None:
-    """True labels that have waited for their delay come into force (visible to record j if j - i > delay)."""
+    """Bring true labels into force after their delay (visible to record j if j - i > delay)."""
     cursor[REVEALED] = max(cursor[REVEALED], cursor[PUSHED] - (cursor[END] - cursor[START]))
     while cursor[REVEALED] < cursor[PUSHED] - conf.delay:
         at = cursor[END] - (cursor[PUSHED] - cursor[REVEALED])
@@ -257,7 +258,7 @@ def _mature(
     scratch: Any,
     scorer: Any,
 ) -> None:
-    """Members that drew no alarm for a stretch of traffic time become trusted normal, up to a share of the window.
+    """Trust members as normal after a stretch of traffic time without an alarm, up to a share of the window.
 
     In order of arrival: one that is too young holds up those behind it; one without a time is passed over.
     """
@@ -282,7 +283,7 @@ def _mature(
 
 @borrowing(inner)
 def _open_cluster(clusters: Any, cursor: Any, conf: Any) -> Any:
-    """(id, slot) of a new cluster. A slot is taken from one that nothing joined since the hand last passed."""
+    """Return (id, slot) of a new cluster. A slot is taken from one that nothing joined since the hand last passed."""
     ident = conf.classes + cursor[NEXT_CLUSTER] * conf.partitions + conf.partition
     cursor[NEXT_CLUSTER] += 1
     slots = len(clusters.ident)
@@ -342,7 +343,8 @@ def _best_members(
     hi: Any,
     acc: Any,
 ) -> Any:
-    """The best normal and the best non-normal of the members lo..hi for one record: (score, position) of each."""
+    """Return the best normal and the best non-normal of the members lo..hi for one record: (score, position) of
+    each."""
     score_referents(x, codes, start, matches, scorer.slope, scorer.far, num, code, unary, lo, hi, acc)
     return best_two(acc, side, lo, hi - lo)
 
@@ -402,7 +404,7 @@ def link_records(
         normal, normal_at, other, other_at = never, nowhere, never, nowhere
         scan = True
         if scratch is not None:
-            prepare(scratch.query, scratch.steps, x, codes, start, matches)
+            prepare_box_query(scratch.query, scratch.steps, x, codes, start, matches)
             if _by_bounds(reference_index, conf.search_references, conf.keep):
                 query = scratch.query
                 query.best[:], query.number[:] = never, nowhere
@@ -549,9 +551,9 @@ def link_records(
                     and window_index.tally[LOST] == 0
                     and window_index.held[oldest % len(window_index.where)]
                 ):
-                    remove(window_index, oldest)
+                    remove_from_group(window_index, oldest)
             if win.trusted[cursor[START]]:
                 cursor[TRUSTED] -= 1
             if R > 0 and win.side[cursor[START]] != WITHHELD:
-                retain(store, win, cursor[START], oldest, clusters)
+                retain_representative(store, win, cursor[START], oldest, clusters)
             cursor[START] += 1

@@ -44,7 +44,7 @@ def _mix(h: Any) -> Any:
 
 @borrowing(inner)
 def _draw(number: Any, k: Any) -> Any:
-    """The k-th random number of a record, by its number in its partition: the same whenever it is asked for."""
+    """Return the k-th random number of a record, by its number in its partition: the same whenever it is asked for."""
     return _mix(_mix(np.uint64(number)) + np.uint64(k + 1) * np.uint64(0x9E3779B97F4A7C15))
 
 
@@ -66,7 +66,7 @@ def _kept_of_cluster(store: Any, clusters: Any, cluster: Any, slot: Any) -> Any:
 
 @borrowing(inner)
 def _place_to_give_up(store: Any, clusters: Any, number: Any) -> Any:
-    """(place, how many of its cluster are kept): most, then lowest priority, then oldest, of all or of those drawn."""
+    """Return (place, how many of its cluster are kept) of the lowest: most, then lowest priority, then oldest."""
     member = store.member
     room = len(member.label)
     at = most = np.int64(-1)
@@ -85,7 +85,7 @@ def _place_to_give_up(store: Any, clusters: Any, number: Any) -> Any:
 
 
 @borrowing(inner)
-def retain(store: Any, win: Any, at: Any, number: Any, clusters: Any) -> None:
+def retain_representative(store: Any, win: Any, at: Any, number: Any, clusters: Any) -> None:
     """Keep a member that leaves the window, unless its cluster has its share and its priority is too low."""
     member = store.member
     cluster, slot = win.cluster[at], win.slot[at]
@@ -123,7 +123,7 @@ def retain(store: Any, win: Any, at: Any, number: Any, clusters: Any) -> None:
 
 @borrowing(inner)
 def _oldest_equal(acc: Any, member: Any, at: Any, n: Any) -> Any:
-    """Of the members that score as the one at `at`, on its side, the oldest. None of them lies before it."""
+    """Return the oldest member on the side that scores as the one at `at`. None of them lies before it."""
     if at < 0:
         return at
     best, side, first = acc[at], member.side[at], at

@@ -50,8 +50,8 @@ def unary_parts(code: NDArray[np.uint16], scorer: Scorer) -> NDArray[np.float32]
     return unary
 
 
-def columns(rows: NDArray[Any]) -> NDArray[Any]:
-    """Records turned into referents: one column each, LANES more behind them."""
+def score_columns(rows: NDArray[Any]) -> NDArray[Any]:
+    """Turn records into referents: one column each, LANES more behind them."""
     turned = np.zeros((rows.shape[1], len(rows) + LANES), rows.dtype)
     turned[:, : len(rows)] = rows.T
     return turned
@@ -137,7 +137,7 @@ def _ordered(bits: Any) -> Any:
 
 @borrowing(inner)
 def _first_of(bits: Any, side: Any, lo: Any, start: Any, n: Any, which: Any, value: Any) -> Any:
-    """The first position of a tile with these bits and that side, -1 if there is none."""
+    """Return the first position of a tile with these bits and that side, -1 if there is none."""
     for k in range(start, min(start + TILE, n)):
         if bits[k] == value and side[lo + k] == which:
             return k

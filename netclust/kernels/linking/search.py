@@ -41,7 +41,7 @@ ROUNDS = 3  # in which members that were put off are scored
 
 @borrowing(inlined)
 def _oldest_of(bits: Any, oldest: Any, node: Any) -> Any:
-    """The leaf with the oldest member."""
+    """Return the leaf with the oldest member."""
     first = first_bit(bits)
     bits &= bits - np.uint64(1)
     while bits:
@@ -54,13 +54,13 @@ def _oldest_of(bits: Any, oldest: Any, node: Any) -> Any:
 
 @borrowing(inlined)
 def _cannot_win(bound: Any, oldest: Any, best: Any, number: Any) -> Any:
-    """Whether no member is better than `best`, and none as good is older."""
+    """Return whether no member is better than `best`, and none as good is older."""
     return bound < best or (bound == best and number < oldest)
 
 
 @borrowing(inlined)
 def _kept(places: Any, lacks: Any, begin: Any, end: Any, limit: Any) -> Any:
-    """How many of those put off still may win; they move to the front."""
+    """Move those put off that still may win to the front, and return how many they are."""
     count = 0
     for i in range(begin, end):
         place, lack = places[i], lacks[i]  # no branch: nobody could foretell it

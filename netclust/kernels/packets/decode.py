@@ -70,13 +70,13 @@ def u16(data: NDArray[np.uint8], at: int) -> int:
 
 @borrowing(inner)
 def _u32(data: NDArray[np.uint8], at: int) -> int:
-    """Four bytes of the wire."""
+    """Read four bytes of the wire."""
     return (u16(data, at) << 16) | u16(data, at + 2)
 
 
 @borrowing(inner)
 def _u64(data: NDArray[np.uint8], at: int) -> Any:
-    """Eight bytes of the wire, unsigned."""
+    """Read eight bytes of the wire, unsigned."""
     return (np.uint64(_u32(data, at)) << np.uint64(32)) | np.uint64(_u32(data, at + 4))
 
 

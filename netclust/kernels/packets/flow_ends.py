@@ -36,8 +36,8 @@ def due_time(start: int, conf: NDArray[np.int64], which: int) -> int:
 
 
 @borrowing(inner)
-def take_out(chain: NDArray[np.int32], ends: NDArray[np.int32], slot: int, which: int) -> None:
-    """Out of its list."""
+def take_out_flow(chain: NDArray[np.int32], ends: NDArray[np.int32], slot: int, which: int) -> None:
+    """Take a flow out of its list."""
     before, behind = chain[slot, 0], chain[slot, 1]
     if before >= 0:
         chain[before, 1] = behind
@@ -50,8 +50,8 @@ def take_out(chain: NDArray[np.int32], ends: NDArray[np.int32], slot: int, which
 
 
 @borrowing(inner)
-def append(chain: NDArray[np.int32], ends: NDArray[np.int32], slot: int, which: int) -> None:
-    """To the end of a list."""
+def append_flow(chain: NDArray[np.int32], ends: NDArray[np.int32], slot: int, which: int) -> None:
+    """Append a flow to the end of a list."""
     tail = ends[which, 1]
     chain[slot, 0], chain[slot, 1] = tail, _NONE
     if tail >= 0:
@@ -80,8 +80,8 @@ def end_due(
             break
         which = flows[first].list
         reason = END_CLOSED if which == CLOSED_LIST else which + 1  # END_ATTEMPT, END_IDLE
-        finish(first, reason, due, flows, flow_words, side_words, name_words, lines, chain, ends, buckets, free, state,
-                out, done)  # fmt: skip
+        finish_flow(first, reason, due, flows, flow_words, side_words, name_words, lines, chain, ends, buckets, free,
+                    state, out, done)  # fmt: skip
         done += 1
     return done
 
@@ -96,19 +96,19 @@ def end_all(
     """Finish everything, at the present traffic time."""
     for which in (CLOSED_LIST, ATTEMPT_LIST, IDLE_LIST):
         while ends[which, 0] >= 0 and done < room:
-            finish(np.int64(ends[which, 0]), END_CLOCK, state[NOW], flows, flow_words, side_words, name_words, lines,
-                    chain, ends, buckets, free, state, out, done)  # fmt: skip
+            finish_flow(np.int64(ends[which, 0]), END_CLOCK, state[NOW], flows, flow_words, side_words, name_words,
+                        lines, chain, ends, buckets, free, state, out, done)  # fmt: skip
             done += 1
     state[DUE] = 0
     return done
 
 
 @borrowing(inner)
-def write(
+def write_ended_flow(
     slot: int, reason: int, time: int, flows: NDArray[Any], flow_words: NDArray[np.uint64],
     side_words: NDArray[np.uint64], name_words: NDArray[np.uint64], out: NDArray[np.uint64], done: int,
 ) -> None:  # fmt: skip
-    """A row of the output: time, flow, both sides, name. Copied by words; by fields would be far more code."""
+    """Write a row of the output: time, flow, both sides, name. Copied by words; by fields would be far more code."""
     flow = flows[slot]
     flow.end, flow.time = reason, time
     out[done, 0] = np.uint64(time)
@@ -124,15 +124,15 @@ def write(
 
 
 @borrowing(inner)
-def finish(
+def finish_flow(
     slot: int, reason: int, time: int, flows: NDArray[Any], flow_words: NDArray[np.uint64],
     side_words: NDArray[np.uint64], name_words: NDArray[np.uint64], lines: NDArray[np.uint8],
     chain: NDArray[np.int32], ends: NDArray[np.int32], buckets: NDArray[np.int32], free: NDArray[np.int32],
     state: NDArray[np.int64], out: NDArray[np.uint64], done: int,
 ) -> None:  # fmt: skip
     """Write a connection out and give its slot back; what was read of its dialogue is wiped."""
-    write(slot, reason, time, flows, flow_words, side_words, name_words, out, done)
-    take_out(chain, ends, slot, flows[slot].list)
+    write_ended_flow(slot, reason, time, flows, flow_words, side_words, name_words, out, done)
+    take_out_flow(chain, ends, slot, flows[slot].list)
     if flows[slot].app != NO_APP:
         lines[slot, :, :] = 0
     if flows[slot].name_bytes:

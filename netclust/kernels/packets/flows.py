@@ -24,7 +24,15 @@ from netclust.kernels.packets.flow_counts import (
     count_packet,
     next_part,
 )
-from netclust.kernels.packets.flow_ends import append, due_time, end_all, end_due, finish, take_out, write
+from netclust.kernels.packets.flow_ends import (
+    append_flow,
+    due_time,
+    end_all,
+    end_due,
+    finish_flow,
+    take_out_flow,
+    write_ended_flow,
+)
 from netclust.kernels.packets.flow_layout import (
     ACTIVE_NS,
     ATTEMPT_LIST,
@@ -56,7 +64,7 @@ from netclust.kernels.packets.flow_layout import (
     WRONG_FRAGMENTS,
 )
 from netclust.kernels.packets.payload import mix, read_dns, read_hello
-from netclust.kernels.packets.tcp import BROKEN, SEE_GAPS, count_in_order, count_out_of_order, is_over
+from netclust.kernels.packets.tcp import BROKEN, SEE_GAPS, count_in_order, count_out_of_order, is_tcp_over
 
 _NONE = -1
 _DAY_NS = 86_400 * 10**9
@@ -64,7 +72,7 @@ _NOT_ECHO = 1 << 31  # keeps other ICMP messages apart from series of pings
 
 
 @borrowing(kernel)
-def track(
+def track_flows(
     data: NDArray[np.uint8], packets: NDArray[Any], begin: int, until: int, flows: NDArray[Any],
     sides: NDArray[Any], gaps: NDArray[np.uint32], names: NDArray[np.uint8], lines: NDArray[np.uint8],
     chain: NDArray[np.int32], ends: NDArray[np.int32], buckets: NDArray[np.int32], free: NDArray[np.int32],
@@ -125,7 +133,7 @@ def track(
         slot = _find(flows, buckets, packet, from_b, code)
         if slot >= 0 and _is_reuse(flows[slot], sides, slot, from_b, packet):
             state[PORT_REUSE] += 1
-            finish(slot, END_CLOSED, state[NOW], flows, flow_words, side_words, name_words, lines, chain, ends,
+            finish_flow(slot, END_CLOSED, state[NOW], flows, flow_words, side_words, name_words, lines, chain, ends,
                     buckets, free, state, out, done)  # fmt: skip
             done += 1
             slot = _NONE
@@ -137,13 +145,13 @@ def track(
                 if victim < 0:
                     victim = ends[IDLE_LIST, 0]
                 state[EVICTED] += 1
-                finish(victim, END_EVICTED, state[NOW], flows, flow_words, side_words, name_words, lines, chain, ends,
-                        buckets, free, state, out, done)  # fmt: skip
+                finish_flow(victim, END_EVICTED, state[NOW], flows, flow_words, side_words, name_words, lines, chain,
+                            ends, buckets, free, state, out, done)  # fmt: skip
                 done += 1
             slot = _begin(flows, sides, chain, ends, buckets, free, ports, conf, state, packet, from_b, code)
         flow = flows[slot]
         if conf[ACTIVE_NS] > 0 and state[NOW] - flow.since >= conf[ACTIVE_NS]:
-            write(slot, END_INTERIM, state[NOW], flows, flow_words, side_words, name_words, out, done)
+            write_ended_flow(slot, END_INTERIM, state[NOW], flows, flow_words, side_words, name_words, out, done)
             done += 1
             next_part(flow, sides[slot, 0], sides[slot, 1], state[NOW], packet.time)
         d = np.int64(from_b != flow.swapped)  # 0 from the originator, 1 from the responder
@@ -173,8 +181,8 @@ def track(
         which = flow.list
         goal = _goal(flow)
         if goal != which or (which == IDLE_LIST and ends[which, 1] != slot):
-            take_out(chain, ends, slot, which)
-            append(chain, ends, slot, goal)
+            take_out_flow(chain, ends, slot, which)
+            append_flow(chain, ends, slot, goal)
             flow.list, flow.due_from = goal, state[NOW]
             state[DUE] = min(state[DUE], due_time(state[NOW], conf, goal))
         elif which == IDLE_LIST:
@@ -189,7 +197,7 @@ def _goal(flow: Any) -> int:
     if flow.list == CLOSED_LIST:
         return CLOSED_LIST
     if flow.proto == TCP:
-        if is_over(flow.orig_state, flow.resp_state):
+        if is_tcp_over(flow.orig_state, flow.resp_state):
             return CLOSED_LIST
         if flow.list == ATTEMPT_LIST and flow.resp_state == INACTIVE:
             return ATTEMPT_LIST
@@ -304,7 +312,7 @@ def _begin(
     which = ATTEMPT_LIST if is_attempt else IDLE_LIST
     flow.list, flow.due_from = which, state[NOW]
     state[DUE] = min(state[DUE], due_time(state[NOW], conf, which))
-    append(chain, ends, slot, which)
+    append_flow(chain, ends, slot, which)
     mask = np.uint64(len(buckets) - 1)
     at = code & mask
     while buckets[at] >= 0:

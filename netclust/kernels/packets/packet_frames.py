@@ -277,11 +277,11 @@ def frame(out: Any, when: float) -> None:
 
 
 @kernel
-def write_records(
+def write_frame_records(
     arena: NDArray[np.uint8], times: NDArray[np.int64], spans: NDArray[np.int64], order: NDArray[np.int64],
     epoch: int, last: int, out: NDArray[np.uint8], seen: NDArray[np.int64],
 ) -> int:  # fmt: skip
-    """pcap records of the packets in this order; two at one microsecond are moved apart; the last time is returned.
+    """Write pcap records of the packets in this order, two at one microsecond moved apart; return the last time.
 
     `seen[row]` becomes the first and last time and the number of packets of every connection.
     """

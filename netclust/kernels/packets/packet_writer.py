@@ -418,7 +418,7 @@ def _datagrams(out: Any, c: Any, row: int, messages: Any, book: Any, trips: Any,
 
 
 @kernel
-def emit(
+def write_packets(
     connections: NDArray[Any], messages: NDArray[Any], low: int, first_row: int, book: Any, world: Any, noise: Any,
     sink: Any, snap: int,
 ) -> int:  # fmt: skip

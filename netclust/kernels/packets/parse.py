@@ -73,7 +73,7 @@ class ParsedColumns(NamedTuple):
 
 @borrowing(inner)
 def _fnv1a(buf: Any, start: Any, length: Any, seed: Any) -> Any:
-    """64-bit FNV-1a of some bytes, after one step over `seed`."""
+    """Return the 64-bit FNV-1a of some bytes, after one step over `seed`."""
     h = (np.uint64(0xCBF29CE484222325) ^ np.uint64(seed)) * np.uint64(0x100000001B3)
     for i in range(start, start + length):
         h = (h ^ np.uint64(buf[i])) * np.uint64(0x100000001B3)
@@ -82,7 +82,7 @@ def _fnv1a(buf: Any, start: Any, length: Any, seed: Any) -> Any:
 
 @borrowing(inner)
 def _intern(buf: Any, start: Any, length: Any, col: Any, table: Any, max_values: Any) -> Any:
-    """The id of a symbol of that column: 1 and up, 0 if the column is full, -1 if the table must grow first."""
+    """Return the id of a symbol of that column: 1 and up, 0 if the column is full, -1 if the table must grow first."""
     h = _fnv1a(buf, start, length, col + 1)
     mask = len(table.slots) - 1
     slot = np.int64(h & np.uint64(mask))
@@ -205,7 +205,7 @@ def parse_number(buf: Any, start: Any, end: Any) -> Any:
 
 @borrowing(inner)
 def _parse_time(buf: Any, start: Any, end: Any, scale: Any) -> Any:
-    """Nanoseconds of a decimal number of units of `scale` nanoseconds, exact; -1 if it is not one, or negative."""
+    """Return nanoseconds of a decimal number of units of `scale` nanoseconds, exact; -1 if it is none, or negative."""
     whole = np.int64(0)
     i = start
     while i < end and 48 <= buf[i] <= 57:
@@ -228,7 +228,7 @@ def _parse_time(buf: Any, start: Any, end: Any, scale: Any) -> Any:
 
 @borrowing(inner)
 def _parse_digits(buf: Any, start: Any, end: Any, count: Any) -> Any:
-    """The number of exactly `count` digits, -1 if they are not there."""
+    """Return the number of exactly `count` digits, -1 if they are not there."""
     if start + count > end:
         return -1
     value = 0
@@ -293,7 +293,7 @@ def parse_iso_time(buf: Any, start: Any, end: Any) -> Any:
 
 @borrowing(inner)
 def _count_columns(buf: Any, start: Any, end: Any, delimiter: Any) -> Any:
-    """Columns of one line, quotes respected."""
+    """Count the columns of one line, quotes respected."""
     columns = 1
     quote = 0
     fresh = True

@@ -76,8 +76,8 @@ def next_states(own: int, own_before: int, peer: int, peer_before: int, is_orig:
 
 
 @borrowing(inner)
-def is_over(orig: int, resp: int) -> bool:
-    """Whether a connection in these states will not go on."""
+def is_tcp_over(orig: int, resp: int) -> bool:
+    """Return whether a connection in these states will not go on."""
     if orig == RESET or resp == RESET:
         return True
     if orig == CLOSED:

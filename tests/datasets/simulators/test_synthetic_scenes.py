@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from netclust.datasets.simulators.synthetic_scenes import CLASSES, LOOKS, made_scene, nearest, neighbours
+from netclust.datasets.simulators.synthetic_scenes import (
+    CLASSES,
+    LOOKS,
+    made_scene,
+    nearest_scene_points,
+    scene_neighbours,
+)
 from netclust.errors import InputError
 
 
@@ -29,10 +35,10 @@ def test_patches_deceive_as_often_as_said() -> None:
 
 def test_neighbours_are_adjacent_and_named_once() -> None:
     scene = made_scene(400, 1)
-    for edges in (neighbours(scene, 1), nearest(scene, 5)):
+    for edges in (scene_neighbours(scene, 1), nearest_scene_points(scene, 5)):
         assert (edges[:, 0] < edges[:, 1]).all()
         assert len(np.unique(edges, axis=0)) == len(edges)
-    apart = scene.place[neighbours(scene, 1)]
+    apart = scene.place[scene_neighbours(scene, 1)]
     ball = np.linalg.norm(apart[:, 0] - apart[:, 1], axis=1) <= 1.0
     upright = np.linalg.norm((apart[:, 0] - apart[:, 1])[:, :2], axis=1) <= 0.5
     assert (ball | upright).all()

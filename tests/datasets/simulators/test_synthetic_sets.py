@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from netclust.datasets.simulators.synthetic_sets import coreference_like, irrelevant_features, marbles, news_like, stars
+from netclust.datasets.simulators.synthetic_sets import (
+    coreference_like,
+    marbles,
+    news_like,
+    sets_with_irrelevant_features,
+    stars,
+)
 from netclust.errors import InputError
 from netclust.losses.partition_loss import mitre_loss, pairwise_loss
 from netclust.models.clustering.pairwise import PairClassifier
@@ -80,7 +86,7 @@ def test_news_are_told_apart_by_words_and_sites_by_trigrams() -> None:
 
 
 def test_one_dimension_decides_and_the_others_are_as_bimodal() -> None:
-    X, labels = irrelevant_features(2000, 3, seed=1)
+    X, labels = sets_with_irrelevant_features(2000, 3, seed=1)
     assert X.shape == (2000, 4)
     assert ((X[:, 0] > 0) == labels).mean() > 0.99
     assert all(abs(((X[:, d] > 0) == labels).mean() - 0.5) < 0.05 for d in (1, 2, 3))
@@ -103,8 +109,8 @@ def test_sets_without_items_are_refused() -> None:
         lambda: coreference_like(0),
         lambda: stars(0),
         lambda: news_like(sites=0),
-        lambda: irrelevant_features(0),
-        lambda: irrelevant_features(5, -1),
+        lambda: sets_with_irrelevant_features(0),
+        lambda: sets_with_irrelevant_features(5, -1),
         lambda: marbles(each=0),
     ):
         with pytest.raises(InputError, match="expected"):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netclust.kernels.packets import decode, tcp
-from netclust.stream.packets.connections import addresses, conn_states, endpoints, iso_times
+from netclust.stream.packets.connections import conn_states, connection_addresses, connection_endpoints, iso_times
 
 ZEEK_FIELDS = (
     "ts", "uid", "id.orig_h", "id.orig_p", "id.resp_h", "id.resp_p", "proto", "service", "duration", "orig_bytes",
@@ -37,9 +37,9 @@ def loggable(records: NDArray[Any]) -> NDArray[Any]:
 
 def zeek_rows(records: NDArray[Any]) -> list[dict[str, Any]]:
     """One dict a connection, without what is unset."""
-    source, source_port, destination, port = endpoints(records)
+    source, source_port, destination, port = connection_endpoints(records)
     family = records["flow"]["family"]
-    ends = addresses(source, family), addresses(destination, family)
+    ends = connection_addresses(source, family), connection_addresses(destination, family)
     found = []
     for i, record in enumerate(records):
         flow, orig, resp = record["flow"], record["orig"], record["resp"]

@@ -16,11 +16,11 @@ from netclust.models.attractive.attractive_networks import (
     AttractiveNetwork,
     Cliques,
     RelaxedLabels,
-    agreements,
     best_labels,
-    expand,
-    majority,
-    relax,
+    expand_network,
+    network_agreements,
+    network_majority,
+    relax_network,
     round_labels,
     with_loss,
 )
@@ -104,7 +104,7 @@ def test_expansion_stays_within_its_factor(seed, largest) -> None:
     y = best_labels(network, start)
     assert network.score(y) >= network.score(start) - 1e-9
     for k in range(3):
-        assert network.score(expand(network, y, k)) <= network.score(y) + 1e-6
+        assert network.score(expand_network(network, y, k)) <= network.score(y) + 1e-6
     nodes = float(network.node[np.arange(5), y].sum())
     bound = nodes + int(network.cliques.sizes.max()) * (network.score(y) - nodes)
     assert bound >= best_by_force(network) - 1e-9
@@ -117,7 +117,7 @@ def test_one_move_is_the_best_move(seed) -> None:
     y = np.random.default_rng(seed + 1).integers(0, 3, 6)
     k = seed % 3
     moves = (np.where(np.array(taken), k, y) for taken in product([False, True], repeat=6))
-    assert network.score(expand(network, y, k)) == pytest.approx(max(network.score(m) for m in moves), abs=1e-9)
+    assert network.score(expand_network(network, y, k)) == pytest.approx(max(network.score(m) for m in moves), abs=1e-9)
 
 
 def test_expansion_is_usually_the_best() -> None:
@@ -132,7 +132,7 @@ def test_expansion_is_usually_the_best() -> None:
 @settings(max_examples=25, deadline=None)
 def test_the_relaxation_of_two_labels_has_no_gap(seed, largest) -> None:
     network = random_network(seed, largest=largest)
-    relaxed = relax(network)
+    relaxed = relax_network(network)
     assert relaxed.integral
     assert relaxed.value == pytest.approx(best_by_force(network), abs=1e-6)
     assert network.score(round_labels(network, relaxed)) == pytest.approx(relaxed.value, abs=1e-6)
@@ -142,7 +142,7 @@ def test_the_relaxation_of_two_labels_has_no_gap(seed, largest) -> None:
 @settings(max_examples=15, deadline=None)
 def test_the_relaxation_is_an_upper_bound(seed) -> None:
     network = random_network(seed, nodes=5, labels=3, largest=3)
-    relaxed = relax(network)
+    relaxed = relax_network(network)
     assert relaxed.value >= best_by_force(network) - 1e-6
     assert relaxed.node.sum(axis=1) == pytest.approx(1.0)
     if relaxed.integral:
@@ -227,7 +227,7 @@ def test_kernels_equal_their_twins(seed) -> None:
     rng = np.random.default_rng(seed)
     y, cliques = rng.integers(0, 3, 6), network.cliques
     rows = [cliques.members[a:b] for a, b in zip(cliques.at[:-1], cliques.at[1:], strict=True)]
-    assert agreements(cliques, y).tolist() == [int(y[r[0]]) if len(set(y[r])) == 1 else -1 for r in rows]
+    assert network_agreements(cliques, y).tolist() == [int(y[r[0]]) if len(set(y[r])) == 1 else -1 for r in rows]
     votes, slow = np.zeros((6, 3)), np.zeros((6, 3))
     kernels.count_votes(cliques.at, cliques.members, y, votes)
     for row in rows:
@@ -247,8 +247,8 @@ def test_kernels_equal_their_twins(seed) -> None:
 def test_majority_equals_votes_counted_by_hand() -> None:
     cliques = Cliques.of_edges([[0, 1], [0, 2], [0, 3], [3, 4]])
     y = np.array([0, 1, 1, 1, 0])
-    assert majority(cliques, y, 2).tolist() == [1, 1, 1, 0, 0]  # 1, 2 and 4 are tied, and keep theirs
-    assert majority(cliques, y, 2, own=0.0).tolist() == [1, 0, 0, 0, 1]
+    assert network_majority(cliques, y, 2).tolist() == [1, 1, 1, 0, 0]  # 1, 2 and 4 are tied, and keep theirs
+    assert network_majority(cliques, y, 2, own=0.0).tolist() == [1, 0, 0, 0, 1]
 
 
 def test_what_is_no_attractive_network_is_refused() -> None:
@@ -266,12 +266,12 @@ def test_what_is_no_attractive_network_is_refused() -> None:
     with pytest.raises(InputError, match="at least two"):
         AttractiveNetwork(np.zeros((3, 1)), Cliques.of_edges([]), np.zeros((0, 1)))
     with pytest.raises(InputError, match="too large for the LP"):
-        relax(AttractiveNetwork(node, Cliques.of_edges([]), np.zeros((0, 2))), largest=3)
+        relax_network(AttractiveNetwork(node, Cliques.of_edges([]), np.zeros((0, 2))), largest=3)
 
 
 def test_ties_and_networks_without_cliques() -> None:
     network = AttractiveNetwork(np.array([[1.0, 1.0], [0.0, 2.0]]), Cliques.of_edges([]), np.zeros((0, 2)))
     assert best_labels(network).tolist() == [0, 1]
-    assert relax(network).value == pytest.approx(3.0)
+    assert relax_network(network).value == pytest.approx(3.0)
     empty = AttractiveNetwork(np.zeros((0, 2)), Cliques.of_edges([]), np.zeros((0, 2)))
     assert best_labels(empty).tolist() == []

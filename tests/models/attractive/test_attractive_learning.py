@@ -15,9 +15,9 @@ from netclust.errors import InputError
 from netclust.learners.frank_wolfe import FrankWolfe
 from netclust.learners.n_slack import NSlack
 from netclust.learners.one_slack import OneSlack
-from netclust.learners.qp import solve
+from netclust.learners.qp import solve_qp
 from netclust.learners.working_set import WorkingSet
-from netclust.models.attractive.attractive_networks import Cliques, RelaxedLabels, relax, with_loss
+from netclust.models.attractive.attractive_networks import Cliques, RelaxedLabels, relax_network, with_loss
 from netclust.models.attractive.attractive_problem import AttractiveProblem, NetworkFeatures
 from netclust.problems.base import signed_weights
 
@@ -89,7 +89,7 @@ def test_the_relaxed_oracle_is_not_below_expansion(seed) -> None:
 
     assert value("lp") >= value("cut") - 1e-6
     harder = with_loss(problem_of(3).network(x, w), y, 100.0)
-    assert value("lp") * len(y) == pytest.approx(relax(harder).value, rel=1e-6)
+    assert value("lp") * len(y) == pytest.approx(relax_network(harder).value, rel=1e-6)
 
 
 @st.composite
@@ -134,11 +134,11 @@ def test_signs_that_bind_nothing_keep_the_solution() -> None:
     rng = np.random.default_rng(1)
     vectors, losses = np.abs(rng.normal(size=(6, 3))), rng.uniform(1, 50, 6)
     group, caps = np.zeros(6, np.int64), np.array([5.0])
-    free = solve(vectors @ vectors.T, losses, group, caps, vectors)
-    signed = solve(vectors @ vectors.T, losses, group, caps, vectors, np.arange(3))
+    free = solve_qp(vectors @ vectors.T, losses, group, caps, vectors)
+    signed = solve_qp(vectors @ vectors.T, losses, group, caps, vectors, np.arange(3))
     assert signed.value == pytest.approx(free.value, rel=1e-8)
     with pytest.raises(ValueError, match="vectors"):
-        solve(vectors @ vectors.T, losses, group, caps, None, np.arange(3))
+        solve_qp(vectors @ vectors.T, losses, group, caps, None, np.arange(3))
 
 
 @pytest.mark.parametrize("learner", [OneSlack(C=3e3, epsilon=0.01), NSlack(C=3e3, epsilon=0.01)])

@@ -21,7 +21,7 @@ from netclust.models.attractive.tables import (
     Field,
     RawNetwork,
     RelationColumns,
-    cut_networks,
+    cut_table_networks,
     edge_templates,
     encode_network,
     fit_encoder,
@@ -85,10 +85,10 @@ def test_files_that_were_tampered_with_are_refused(change) -> None:
     import netclust.foundation.container as container
 
     model = model_of(range(1))
-    arrays, header = container.unpack(model.to_bytes(), "netclust.structured", "m")
+    arrays, header = container.unpack_container(model.to_bytes(), "netclust.structured", "m")
     header["encoder"] |= change
     with pytest.raises(ModelError):
-        StructuredModel.from_bytes(container.pack("netclust.structured", arrays, header), "m")
+        StructuredModel.from_bytes(container.pack_container("netclust.structured", arrays, header), "m")
 
 
 def test_columns_are_made_as_the_encoder_says() -> None:
@@ -133,10 +133,10 @@ def test_tables_that_do_not_fit_are_refused() -> None:
 
 def test_networks_are_cut_where_expected() -> None:
     raw = hosts(1)
-    assert [len(one) for one in cut_networks(raw, raw.columns, 25)] == [20, 20, 20]
-    assert cut_networks(raw, raw.columns) == [raw]
+    assert [len(one) for one in cut_table_networks(raw, raw.columns, 25)] == [20, 20, 20]
+    assert cut_table_networks(raw, raw.columns) == [raw]
     named = replace(raw, nodes=TextTable({**raw.nodes.columns, "network": ("a", "b") * 30}))
-    assert [len(one) for one in cut_networks(named, raw.columns)] == [30, 30]
+    assert [len(one) for one in cut_table_networks(named, raw.columns)] == [30, 30]
 
 
 def test_measures_equal_those_counted_by_hand() -> None:

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netclust.errors import InputError
-from netclust.models.attractive.relation_joins import unroll
-from netclust.models.attractive.relational_templates import Template, columns_of, read_templates
+from netclust.models.attractive.relation_joins import unroll_relations
+from netclust.models.attractive.relational_templates import Template, read_templates, template_columns
 
 
 def some_nodes(seed: int, rows: int = 40) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def fill(made: sqlite3.Connection, tables: dict[str, dict[str, Any]]) -> None:
 
 
 def pairs_of(template: Template, tables: Any) -> set[tuple[int, ...]]:
-    found = unroll([template], tables)
+    found = unroll_relations([template], tables)
     rows = [tuple(found.cliques.members[a:b].tolist()) for a, b in pairwise(found.cliques.at)]
     assert len(rows) == len(set(rows)) == found.counts[template.name]
     return {tuple(sorted(row)) for row in rows}
@@ -159,27 +159,32 @@ def test_relations_are_told_apart() -> None:
     nodes = some_nodes(3)
     within = Template(name="within", where=("a.source = b.source",), within=4.0)
     templates = [QUERIES[0][0], Template(name="runs", group=("service",), size=4), within]
-    found = unroll(templates, {"nodes": nodes})
+    found = unroll_relations(templates, {"nodes": nodes})
     assert list(found.counts) == ["source", "runs", "within"]
     assert np.bincount(found.relation).tolist() == list(found.counts.values())
     assert len(found.cliques) == len(found.relation)
     found.cliques.check(40)
-    assert columns_of(templates) == ["service", "source"]
+    assert template_columns(templates) == ["service", "source"]
 
 
 def test_nodes_without_times_or_matches_make_no_cliques() -> None:
     nodes = {"source": ["x", "y", "x", ""]}
-    found = unroll([QUERIES[0][0], Template(name="last", where=("a.source = b.source",), nearest=1)], {"nodes": nodes})
+    found = unroll_relations(
+        [QUERIES[0][0], Template(name="last", where=("a.source = b.source",), nearest=1)], {"nodes": nodes}
+    )
     assert found.cliques.members.tolist() == [0, 2, 0, 2]
-    none = unroll([QUERIES[0][0], Template(name="g", group=("source",))], {"nodes": {"source": ["", ""]}})
+    none = unroll_relations([QUERIES[0][0], Template(name="g", group=("source",))], {"nodes": {"source": ["", ""]}})
     assert len(none.cliques) == 0
 
 
 def test_too_many_cliques_are_refused() -> None:
     nodes = {"source": ["x"] * 3000}
     with pytest.raises(InputError, match="4,498,500 rows"):
-        unroll([QUERIES[0][0]], {"nodes": nodes}, largest=1_000_000)
-    assert unroll([Template(name="n", where=("a.source = b.source",), nearest=2)], {"nodes": nodes}).counts["n"] == 5997
+        unroll_relations([QUERIES[0][0]], {"nodes": nodes}, largest=1_000_000)
+    assert (
+        unroll_relations([Template(name="n", where=("a.source = b.source",), nearest=2)], {"nodes": nodes}).counts["n"]
+        == 5997
+    )
 
 
 @pytest.mark.parametrize(
@@ -211,11 +216,11 @@ def test_a_file_that_says_nothing_is_refused(text, word) -> None:
 def test_tables_that_do_not_fit_are_refused() -> None:
     one = QUERIES[0][0]
     with pytest.raises(InputError, match="no column 'source'"):
-        unroll([one], {"nodes": {"other": ["x"]}})
+        unroll_relations([one], {"nodes": {"other": ["x"]}})
     with pytest.raises(InputError, match="there is none"):
-        unroll([one], {"records": {"source": ["x"]}})
+        unroll_relations([one], {"records": {"source": ["x"]}})
     apart = Template(name="x", from_={"l": "links"}, where=("a.id = l.page",))
     with pytest.raises(InputError, match="no equality ties b"):
-        unroll([apart], {"nodes": {"id": ["x"]}, "links": {"page": ["x"]}})
+        unroll_relations([apart], {"nodes": {"id": ["x"]}, "links": {"page": ["x"]}})
     with pytest.raises(InputError, match="no table 'links'"):
-        unroll([apart], {"nodes": {"id": ["x"]}})
+        unroll_relations([apart], {"nodes": {"id": ["x"]}})

@@ -21,10 +21,10 @@ from netclust.models.chains.chain_inference import (
     best_chains,
     chain_probabilities,
     chain_score,
-    max_marginals,
-    violating_chain,
+    infer_max_marginals,
+    infer_violating_chain,
 )
-from netclust.models.chains.chain_problem import ChainProblem, Packed, mean_length
+from netclust.models.chains.chain_problem import ChainProblem, Packed, mean_chain_length
 from netclust.models.chains.crf import Likelihood, train_crf
 from netclust.models.multilabel.local_polytope import relaxed_map
 
@@ -55,7 +55,7 @@ def test_marginals_are_those_of_all_labellings(chain: Any) -> None:
     own = scores_of(node, edge, rows)
     chance = np.exp(own - own.max())
     log_z, chance = np.log(chance.sum()) + own.max(), chance / chance.sum()
-    best, found = max_marginals(node, edge), chain_probabilities(node, edge)
+    best, found = infer_max_marginals(node, edge), chain_probabilities(node, edge)
     assert found.log_z[0] == pytest.approx(log_z)
     pairs = np.zeros(edge.shape)
     for t in range(len(node)):
@@ -74,7 +74,7 @@ def test_sequences_one_after_the_other_are_each_by_itself() -> None:
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     node, edge = rng.normal(size=(11, 3)), rng.normal(size=(3, 3))
     labels, value = best_chains(node, edge, offsets)
-    best, found = max_marginals(node, edge, offsets), chain_probabilities(node, edge, offsets)
+    best, found = infer_max_marginals(node, edge, offsets), chain_probabilities(node, edge, offsets)
     pairs = np.zeros((3, 3))
     for i, (a, b) in enumerate(pairwise(offsets.tolist())):
         if a == b:
@@ -82,7 +82,7 @@ def test_sequences_one_after_the_other_are_each_by_itself() -> None:
             continue
         alone = chain_probabilities(node[a:b], edge)
         assert labels[a:b].tolist() == best_chain(node[a:b], edge).tolist()
-        assert np.array_equal(best[a:b], max_marginals(node[a:b], edge))
+        assert np.array_equal(best[a:b], infer_max_marginals(node[a:b], edge))
         assert value[i] == chain_score(node[a:b], edge, labels[a:b])
         assert found.node[a:b] == pytest.approx(alone.node)
         assert found.log_z[i] == pytest.approx(alone.log_z[0])
@@ -107,7 +107,7 @@ def test_long_chains_with_far_scores_do_not_run_over() -> None:
 def test_the_violating_labels_have_the_highest_score_and_loss(chain: Any, seed: int, price: float) -> None:
     node, edge = chain
     y = np.random.default_rng(seed).integers(0, len(edge), len(node))
-    h = violating_chain(node, edge, y, np.full(len(y), price))
+    h = infer_violating_chain(node, edge, y, np.full(len(y), price))
     rows = labellings(*node.shape)
     most = (scores_of(node, edge, rows) + price * (rows != y).sum(axis=1)).max()
     assert chain_score(node, edge, h) + price * (h != y).sum() == pytest.approx(most)
@@ -179,7 +179,7 @@ def test_the_verbs_of_the_problem(transitions: bool) -> None:
     assert w @ problem.joint_features(x, h) + 0.05 * own == pytest.approx((phi @ w + 0.05 * loss).max())
     assert problem.gold(x, y, w) is y
     assert ChainProblem(3, 4, places=8.0).loss(y, (y + 1) % 3) == 50.0
-    assert mean_length([(x, y), (x[:2], y[:2])]) == 3.0
+    assert mean_chain_length([(x, y), (x[:2], y[:2])]) == 3.0
     with pytest.raises(InputError, match="expected"):
         problem.predict(x[:, :2], w)
     with pytest.raises(InputError, match="2 labels"):
@@ -238,7 +238,7 @@ def test_scores_that_do_not_fit_are_refused() -> None:
 @pytest.mark.parametrize("transitions", [True, False])
 def test_packed_sequences_are_the_same_program(transitions: bool) -> None:
     given_ = [*examples(4), *((x[:1], y[:1]) for x, y in examples(3, seed=9))]
-    problem = ChainProblem(3, 4, transitions=transitions, places=mean_length(given_))
+    problem = ChainProblem(3, 4, transitions=transitions, places=mean_chain_length(given_))
     packs = []
     for some in (given_[:3], given_[3:]):
         offsets = np.concatenate([[0], np.cumsum([len(y) for _, y in some])])

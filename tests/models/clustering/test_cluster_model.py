@@ -97,14 +97,14 @@ def test_items_of_the_wrong_kind_are_refused() -> None:
 
 def changed(model: ClusterModel, *, kind: str = KIND, header: Any = None, **arrays: Any) -> bytes:
     """The model's file with arrays replaced (None: left out) and its header changed."""
-    held, raw = container.unpack(model.to_bytes(), KIND, "m")
+    held, raw = container.unpack_container(model.to_bytes(), KIND, "m")
     for name, array in arrays.items():
         name = name.replace("__", ".")
         if array is None:
             del held[name]
         else:
             held[name] = np.asarray(array)
-    return container.pack(kind, held, merged(raw, header or {}))
+    return container.pack_container(kind, held, merged(raw, header or {}))
 
 
 def merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:

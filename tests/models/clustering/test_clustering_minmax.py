@@ -6,12 +6,12 @@ from every_partition import all_triangles, memberships
 
 from netclust.errors import InputError
 from netclust.models.clustering.clustering_minmax import LpMinMax, SdpMinMax, triangle_rows
-from netclust.models.clustering.partitions.relaxed import relax
+from netclust.models.clustering.partitions.relaxed import relaxed_partition
 from netclust.structures.pairs import ComputedPairs, PairIndex, StoredPairs, all_pairs, same_cluster
 from netclust.structures.partition import PairScores
 from netclust.structures.sdp import clarabel_solution, relax_sdp
 
-LEARNERS = {LpMinMax: relax, SdpMinMax: relax_sdp}
+LEARNERS = {LpMinMax: relaxed_partition, SdpMinMax: relax_sdp}
 
 
 def random_examples(seed, sizes, dimension=3):
@@ -91,7 +91,7 @@ def test_the_relaxed_learner_is_the_structural_svm_where_the_relaxation_is_tight
     gaps = []
     for pairs, y in examples:
         scores = augmented(pairs, y, w)
-        gaps.append(relax(scores).value - (memberships(pairs.items) @ scores.values).max())
+        gaps.append(relaxed_partition(scores).value - (memberships(pairs.items) @ scores.values).max())
     if max(gaps) < 1e-6:
         assert learned.w == pytest.approx(w, abs=1e-4)
         assert learned.primal == pytest.approx(objective, abs=1e-4)
@@ -181,7 +181,7 @@ def test_separable_sets_are_clustered_as_they_were_taught(learner):
     learned = learner(100.0).fit([(pairs, y)])
     assert learned.slacks == pytest.approx([0.0], abs=1e-4)
     scores = PairScores(7, pairs.scores(learned.w))
-    found = relax(scores)
+    found = relaxed_partition(scores)
     assert found.integral()
     assert found.together.tolist() == same_cluster(y, None).astype(float).tolist()
 

@@ -12,7 +12,7 @@ from netclust.learners.n_slack import NSlack
 from netclust.learners.one_slack import OneSlack
 from netclust.learners.perceptron import Lsp
 from netclust.losses.partition_loss import mitre_loss, pairwise_loss, with_pairwise_loss
-from netclust.models.clustering.correlation import CorrelationProblem, cluster_by, pair_scores
+from netclust.models.clustering.correlation import CorrelationProblem, cluster_by, correlation_scores
 from netclust.models.clustering.partitions.enumeration import best_partition
 from netclust.structures.pairs import StoredPairs, pair_count, same_cluster
 from netclust.structures.partition import PairScores, RelaxedPartition
@@ -33,7 +33,7 @@ def drawn_sets(sets: int, items: int, seed: int, noise: float = 1.0) -> list[tup
 def test_the_score_of_a_partition_is_linear_in_its_joint_features() -> None:
     ((x, y),) = drawn_sets(1, 6, 0)
     problem, w = CorrelationProblem(3), np.array([0.5, -1.0, 0.2])
-    within = pair_scores(x, w, 1 / 36).within(y)
+    within = correlation_scores(x, w, 1 / 36).within(y)
     assert w @ problem.joint_features(x, y) == pytest.approx(within)
 
 
@@ -42,7 +42,7 @@ def test_the_score_of_a_partition_is_linear_in_its_joint_features() -> None:
 def test_no_oracle_reports_more_than_what_its_output_is_worth(seed: int, items: int) -> None:
     ((x, y),) = drawn_sets(1, items, seed)
     w = np.random.default_rng(seed).normal(0, 30, 3)
-    scores = pair_scores(x, w, 1 / items**2)
+    scores = correlation_scores(x, w, 1 / items**2)
     constant = 100.0 * same_cluster(y, None).sum() / max(pair_count(items), 1)
     best = best_partition(with_pairwise_loss(scores, y))[1] + constant
     worth = {}

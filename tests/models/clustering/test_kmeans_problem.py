@@ -12,7 +12,12 @@ from netclust.errors import InputError
 from netclust.learners.one_slack import OneSlack
 from netclust.learners.perceptron import Lsp, Lspa
 from netclust.models.clustering.kmeans import METHODS, KmeansProblem, KmeansSet
-from netclust.models.clustering.kmeans_search import discrete, indicator, iterative, spectral
+from netclust.models.clustering.kmeans_search import (
+    discrete_kmeans,
+    iterative_kmeans,
+    kmeans_indicator,
+    spectral_kmeans,
+)
 from netclust.models.clustering.trace_loss import trace_loss
 from netclust.structures.pairs import ComputedPairs, StackedPairs, StoredPairs, pair_count
 
@@ -68,7 +73,11 @@ def test_predictor_may_differ_from_the_search_in_training():
     K = np.zeros((24, 24))
     left, right = np.triu_indices(24, 1)
     K[left, right] = K[right, left] = x.pairs.scores(w)
-    for predictor, direct in (("iterative", iterative), ("discrete", discrete), ("spectral", spectral)):
+    for predictor, direct in (
+        ("iterative", iterative_kmeans),
+        ("discrete", discrete_kmeans),
+        ("spectral", spectral_kmeans),
+    ):
         found = KmeansProblem(60, "spectral", predictor).predict(x, w)
         np.testing.assert_allclose(found, direct(K, 3), atol=1e-9)
     assert KmeansProblem(60, "spectral").predict(x, w).shape == (24, 3)
@@ -139,7 +148,7 @@ def test_gold_is_the_true_clustering_and_has_no_loss():
     problem = KmeansProblem(60)
     gold = problem.gold(x, 9 - y, np.zeros(60))
     assert np.array_equal(gold, y)
-    assert problem.loss(y, gold) == problem.loss(y, indicator(y)) == 0.0
+    assert problem.loss(y, gold) == problem.loss(y, kmeans_indicator(y)) == 0.0
 
 
 def test_sets_that_contradict_the_task_are_refused():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.svm import LinearSVC
 
-from netclust.datasets.simulators.synthetic_sets import coreference_like, irrelevant_features, stars
+from netclust.datasets.simulators.synthetic_sets import coreference_like, sets_with_irrelevant_features, stars
 from netclust.errors import InputError
 from netclust.models.clustering.pairwise import Canopy, PairClassifier, chain_pairs, feature_rows
 from netclust.structures.pairs import (
@@ -44,7 +44,7 @@ def test_the_same_seed_gives_the_same_weights() -> None:
 
 
 def test_dense_sparse_stacked_and_computed_features_train_alike() -> None:
-    X, labels = irrelevant_features(40, 2, seed=1)
+    X, labels = sets_with_irrelevant_features(40, 2, seed=1)
     computed = ComputedPairs(X, "gaussian")
     psi = computed.dense()
     w = PairClassifier().fit([(computed, labels)])

@@ -356,7 +356,7 @@ def test_what_is_read_is_not_written_over(run: Any, model: Path, items: Path, ne
 
 def test_files_of_another_kind_are_refused(run: Any, model: Path, new: Path, tmp_path: Path) -> None:
     network = tmp_path / "net.model"
-    container.write_bytes(network, container.pack("netclust.model", {"weights": np.zeros(3)}, {}))
+    container.write_container_bytes(network, container.pack_container("netclust.model", {"weights": np.zeros(3)}, {}))
     for wrong in (network, new):
         complaint(run("cluster", new, "--model", wrong, "-o", tmp_path / "o"), wrong)
         complaint(run("evaluate", "correlation", "--model", wrong, "--test", new, *COLUMNS), wrong)

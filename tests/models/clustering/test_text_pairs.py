@@ -145,8 +145,8 @@ def test_words_that_most_training_items_have_can_be_left_out() -> None:
 def test_a_model_file_gives_the_same_features(tmp_path: Path) -> None:
     spec = TextFeatures(("title",), (1, 2), (3,), numbers=("year",), slots=1 << 10)
     text = TextPairs.fit(spec, [table()])
-    data = container.pack("netclust.example", text.arrays(), {"text": spec})
-    arrays, header = container.unpack(data, "netclust.example", "example")
+    data = container.pack_container("netclust.example", text.arrays(), {"text": spec})
+    arrays, header = container.unpack_container(data, "netclust.example", "example")
     again = TextPairs.from_arrays(msgspec.convert(header["text"], TextFeatures), arrays, "example")
     assert again.names == text.names
     assert np.array_equal(features(again.build(table())), features(text.build(table())))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netclust.errors import InputError
-from netclust.models.clustering.kmeans_search import indicator, objective, spectral
+from netclust.models.clustering.kmeans_search import kmeans_indicator, kmeans_objective, spectral_kmeans
 from netclust.models.clustering.trace_loss import trace_loss
 
 seeds = st.integers(0, 2**32 - 1)
@@ -25,7 +25,7 @@ def test_both_forms_agree_and_order_of_clusters_and_arguments_does_not_count(see
     rng = np.random.default_rng(seed)
     y, z = random_labels(rng, m, k), random_labels(rng, m, k)
     loss = trace_loss(y, z)
-    assert trace_loss(y, indicator(z)) == pytest.approx(loss, abs=1e-9)
+    assert trace_loss(y, kmeans_indicator(z)) == pytest.approx(loss, abs=1e-9)
     assert trace_loss(z, y) == pytest.approx(loss, abs=1e-9)
     assert trace_loss(y, 3 - z) == pytest.approx(loss, abs=1e-9)
     assert 0 <= loss <= 100 * (k - 1) / k + 1e-9
@@ -38,7 +38,7 @@ def test_rotating_a_relaxed_output_does_not_change_its_loss(seed, m, k):
     k = min(k, m)
     rng = np.random.default_rng(seed)
     y, a = random_labels(rng, m, k), rng.normal(size=(m, m))
-    Y = spectral(a + a.T, k)
+    Y = spectral_kmeans(a + a.T, k)
     rotation, _ = np.linalg.qr(rng.normal(size=(k, k)))
     assert trace_loss(y, Y @ rotation) == pytest.approx(trace_loss(y, Y), abs=1e-9)
 
@@ -68,10 +68,10 @@ def test_loss_folds_into_the_matrix_that_the_oracle_searches(seed):
     m, k = 12, 3
     a = rng.normal(size=(m, m))
     K, y, z = a + a.T, random_labels(rng, m, k), random_labels(rng, m, k)
-    Y = indicator(y)
+    Y = kmeans_indicator(y)
     M = K - (100 / k) * (Y @ Y.T)
-    for h in (z, y, spectral(M, k)):
-        assert objective(K, h) + trace_loss(y, h, k) == pytest.approx(objective(M, h) + 100, abs=1e-8)
+    for h in (z, y, spectral_kmeans(M, k)):
+        assert kmeans_objective(K, h) + trace_loss(y, h, k) == pytest.approx(kmeans_objective(M, h) + 100, abs=1e-8)
 
 
 def test_clusterings_of_different_sets_are_refused():

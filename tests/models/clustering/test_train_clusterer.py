@@ -16,9 +16,9 @@ from netclust.models.clustering.train_clusterer import (
     Learner,
     Structure,
     check_sizes,
-    cluster,
-    learn,
-    loss_of,
+    cluster_with,
+    clusterer_loss,
+    learn_clusterer,
 )
 from netclust.structures.pairs import ComputedPairs, PairIndex, StoredPairs
 
@@ -50,13 +50,13 @@ def test_fitting_learners_train_and_others_are_refused(structure: Any, learner: 
             ClusterSettings(structure=structure, learner=learner)
         return
     settings = ClusterSettings(structure=structure, learner=learner, C=C)
-    learned = learn(settings, separable())
+    learned = learn_clusterer(settings, separable())
     assert np.isfinite(learned.w).all()
     assert learned.iterations >= 1
     assert (learned.gap is not None) == (learner in ("one-slack", "n-slack", "frank-wolfe", "latent"))
     worst = max(found_by(settings, learned, separable(2, seed=9)))
     assert worst <= (12.0 if learner == "lsp" else 0.0)  # a perceptron keeps no margin
-    again = learn(settings, separable())
+    again = learn_clusterer(settings, separable())
     assert np.array_equal(again.w, learned.w)
 
 
@@ -64,7 +64,7 @@ def test_fitting_learners_train_and_others_are_refused(structure: Any, learner: 
 @pytest.mark.parametrize("predictor", [None, "single-link", "exact"])
 def test_every_oracle_and_predictor_can_be_combined(oracle: str, predictor: str | None) -> None:
     settings = ClusterSettings(oracle=oracle, predictor=predictor, C=1e4)
-    learned = learn(settings, separable(2))
+    learned = learn_clusterer(settings, separable(2))
     assert learned.converged
     assert found_by(settings, learned, separable(1, seed=9)) == [0.0]
 
@@ -72,16 +72,16 @@ def test_every_oracle_and_predictor_can_be_combined(oracle: str, predictor: str 
 @pytest.mark.parametrize("method", ["iterative", "spectral", "discrete"])
 def test_every_method_of_kmeans_gives_labels(method: str) -> None:
     settings = ClusterSettings(structure="kmeans", oracle=method, predictor=method, C=1.0)
-    learned = learn(settings, separable(2))
+    learned = learn_clusterer(settings, separable(2))
     ((x, y),) = separable(1, seed=9)
-    assert cluster(settings, x, learned.w, 3).tolist() == y.tolist()
+    assert cluster_with(settings, x, learned.w, 3).tolist() == y.tolist()
 
 
 @pytest.mark.parametrize("learner", ["one-slack", "n-slack"])
 @pytest.mark.parametrize("loss", ["pairwise", "mitre"])
 def test_slack_rescaling_learns(learner: Any, loss: Any) -> None:
     settings = ClusterSettings(learner=learner, loss=loss, rescaling="slack", C=1e4)
-    learned = learn(settings, separable(2))
+    learned = learn_clusterer(settings, separable(2))
     assert found_by(settings, learned, separable(2, seed=9)) == [0.0, 0.0]
 
 
@@ -113,14 +113,14 @@ def test_settings_that_cannot_work_are_refused(given: dict[str, Any], told: str)
 
 def test_nothing_to_learn_from_is_refused() -> None:
     with pytest.raises(InputError, match="no item sets to learn from"):
-        learn(ClusterSettings(), [])
+        learn_clusterer(ClusterSettings(), [])
     alone = [(ComputedPairs(np.zeros((1, 1))), np.array([0]))] * 2
     for settings in (ClusterSettings(), ClusterSettings(learner="pairwise"), ClusterSettings(structure="kmeans")):
         with pytest.raises(InputError, match="no set has two items"):
-            learn(settings, alone)
+            learn_clusterer(settings, alone)
     together = [(ComputedPairs(np.arange(4.0)[:, None]), np.zeros(4, np.int64))]
     with pytest.raises(InputError, match="all 6 training pairs are together"):
-        learn(ClusterSettings(learner="pairwise"), together)
+        learn_clusterer(ClusterSettings(learner="pairwise"), together)
 
 
 @pytest.mark.parametrize(
@@ -129,8 +129,8 @@ def test_nothing_to_learn_from_is_refused() -> None:
 def test_a_set_of_one_item_trains_among_others(structure: Any, learner: Any) -> None:
     settings = ClusterSettings(structure=structure, learner=learner, C=1e4 if learner == "one-slack" else 0.01)
     alone = ComputedPairs(np.zeros((1, 1)))
-    learned = learn(settings, [*separable(2), (alone, np.array([0]))])
-    assert cluster(settings, alone, learned.w).tolist() == [0]
+    learned = learn_clusterer(settings, [*separable(2), (alone, np.array([0]))])
+    assert cluster_with(settings, alone, learned.w).tolist() == [0]
     assert found_by(settings, learned, separable(1, seed=9)) == [0.0]
 
 
@@ -140,10 +140,10 @@ def test_impossible_numbers_of_clusters_are_refused(k: int, fine: bool) -> None:
     ((x, _),) = separable(1)
     w = np.array([-1.0, 0.0])
     if fine:
-        assert len(set(cluster(settings, x, w, k).tolist())) <= k
+        assert len(set(cluster_with(settings, x, w, k).tolist())) <= k
     else:
         with pytest.raises(InputError, match="9 items has 1 to 9 clusters"):
-            cluster(settings, x, w, k)
+            cluster_with(settings, x, w, k)
 
 
 class Untouched:
@@ -168,7 +168,7 @@ class Untouched:
 )
 def test_a_set_that_is_too_large_is_refused_before_the_start(given: dict[str, Any], what: str) -> None:
     examples: Any = [*separable(2), (Untouched(500), np.zeros(500, np.int64))]
-    for begin in (learn, choose_cost):
+    for begin in (learn_clusterer, choose_cost):
         with pytest.raises(InputError, match=f"500 items is too large for {what}.* of memory"):
             begin(ClusterSettings(**given), examples)  # type: ignore[operator]
 
@@ -185,9 +185,9 @@ def test_a_large_set_is_accepted_where_its_search_takes_it() -> None:
 
 def test_the_loss_is_that_of_the_settings() -> None:
     y, z = np.array([0, 0, 1, 1]), np.array([0, 0, 0, 0])
-    assert loss_of(ClusterSettings(), y, z) == pytest.approx(100 * 4 / 6)
-    assert loss_of(ClusterSettings(loss="mitre"), y, z) == pytest.approx(100 * (1 - 2 * (2 / 3) / (2 / 3 + 1)))
-    assert loss_of(ClusterSettings(structure="kmeans"), y, y) == pytest.approx(0.0)
+    assert clusterer_loss(ClusterSettings(), y, z) == pytest.approx(100 * 4 / 6)
+    assert clusterer_loss(ClusterSettings(loss="mitre"), y, z) == pytest.approx(100 * (1 - 2 * (2 / 3) / (2 / 3 + 1)))
+    assert clusterer_loss(ClusterSettings(structure="kmeans"), y, y) == pytest.approx(0.0)
 
 
 def test_pairs_of_one_set_are_trained_on_or_held_out_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,8 +203,8 @@ def test_pairs_of_one_set_are_trained_on_or_held_out_together(monkeypatch: pytes
         held.append({id(x)})
         return np.zeros(x.items, np.int64)
 
-    monkeypatch.setattr(cluster_selection, "learn", watched_learn)
-    monkeypatch.setattr(cluster_selection, "cluster", watched_cluster)
+    monkeypatch.setattr(cluster_selection, "learn_clusterer", watched_learn)
+    monkeypatch.setattr(cluster_selection, "cluster_with", watched_cluster)
     seen: list[tuple[int, int]] = []
     found = choose_cost(
         ClusterSettings(), examples, grid=(3.0, 1.0, 2.0), folds=3, on_progress=lambda *at: seen.append(at)
@@ -246,7 +246,7 @@ def test_a_grid_is_that_of_its_learner(given: dict[str, Any], lowest: float) -> 
 def test_several_jobs_and_stored_pairs_keep_the_weights() -> None:
     examples = separable(3)
     settings = ClusterSettings(C=1e4)
-    w = learn(settings, examples).w
-    assert np.array_equal(learn(settings, examples, jobs=2).w, w)
+    w = learn_clusterer(settings, examples).w
+    assert np.array_equal(learn_clusterer(settings, examples, jobs=2).w, w)
     stored = [(StoredPairs(x.items, x.dense()), y) for x, y in examples]
-    assert np.allclose(learn(settings, stored).w, w)
+    assert np.allclose(learn_clusterer(settings, stored).w, w)

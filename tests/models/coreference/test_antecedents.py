@@ -18,7 +18,7 @@ from netclust.losses.edge_loss import delta_f, delta_yj
 from netclust.models.coreference.antecedent_links import (
     AntecedentCosts,
     Antecedents,
-    arc_prices,
+    antecedent_prices,
     best_antecedents,
     gold_antecedents,
     violating_antecedents,
@@ -143,7 +143,7 @@ def test_the_root_is_right_where_no_member_is_among_the_candidates():
     problem, y = AntecedentProblem(1), np.array([5, 6, 5])
     h = problem.gold(x, y, np.ones(1))
     assert (h.parents.tolist(), problem.loss(y, h), h.clusters().tolist()) == ([0, 0, 0], 0, [0, 1, 2])
-    assert arc_prices(h, y, problem.prices)[1] == 0
+    assert antecedent_prices(h, y, problem.prices)[1] == 0
 
 
 def test_labels_may_be_words():

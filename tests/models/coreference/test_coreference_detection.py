@@ -11,8 +11,8 @@ from netclust.errors import InputError
 from netclust.models.coreference.formats.documents import Document, Mention, Span
 from netclust.models.coreference.formats.plain import plain_document
 from netclust.models.coreference.mentions.classes import group_classes, word_classes
-from netclust.models.coreference.mentions.describing import describe
-from netclust.models.coreference.mentions.detection import candidates, columns_used, find_mentions
+from netclust.models.coreference.mentions.describing import describe_mentions
+from netclust.models.coreference.mentions.detection import columns_used, detect_candidates, find_mentions
 from netclust.models.coreference.mentions.mention_filter import MentionFilter
 from netclust.models.coreference.mentions.span_features import span_slots
 from netclust.models.coreference.story_simulator import simulate_documents
@@ -70,9 +70,9 @@ def test_a_name_that_begins_a_sentence_is_not_cut_or_lost(sentence: str, mention
 def test_no_part_of_a_name_is_a_candidate_where_the_name_is_whole() -> None:
     for sentence, name in (("Siemens AG cut jobs .", "AG"), ("Apple Inc. and Bob met .", "Inc.")):
         document = text(sentence)
-        assert name not in {document.text(span) for span in candidates(document)}
+        assert name not in {document.text(span) for span in detect_candidates(document)}
     document = text("Tom and Anna left .")
-    assert {"Tom and Anna", "Tom", "Anna"} <= {document.text(span) for span in candidates(document)}
+    assert {"Tom and Anna", "Tom", "Anna"} <= {document.text(span) for span in detect_candidates(document)}
 
 
 def test_bolder_classes_do_not_reach_words_that_have_tags_or_the_description() -> None:
@@ -80,7 +80,7 @@ def test_bolder_classes_do_not_reach_words_that_have_tags_or_the_description() -
     assert group_classes(tagged) == ["A", "N", "B"]
     document = text("Apple said no .")
     assert (group_classes(document)[0], word_classes(document)[0]) == ("P", "N")
-    assert describe(document, [Span(0, 1)])[0].kind == "nominal"
+    assert describe_mentions(document, [Span(0, 1)])[0].kind == "nominal"
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_columns_without_content_are_not_said_to_have_been_used() -> None:
 
 def test_candidates_have_every_mention_that_is_found_and_longer_ones() -> None:
     document = text("the boy with dark eyes , who sang , met all the girls .")
-    spans = candidates(document)
+    spans = detect_candidates(document)
     texts = [document.text(span) for span in spans]
     assert set(find_mentions(document)[0]) <= set(spans)
     assert {"the boy with dark eyes", "the boy", "the girls"} <= set(texts)
@@ -151,10 +151,10 @@ def test_candidates_have_every_mention_that_is_found_and_longer_ones() -> None:
 @example(Document("possessor", ("", "", "", "B"), (0, 4), pos=("NN", "POS", "DET", "")))
 def test_no_text_however_odd_breaks_detection(document: Document) -> None:
     spans, _ = find_mentions(document)
-    more = candidates(document)
+    more = detect_candidates(document)
     assert len(set(more)) == len(more)
     assert set(spans) <= set(more)
-    slots = span_slots(document, more, describe(document, more), 12)
+    slots = span_slots(document, more, describe_mentions(document, more), 12)
     assert slots.shape[0] == len(more)
     for span in more:
         assert 0 <= span.start < span.end <= len(document.words)
@@ -190,8 +190,8 @@ def test_the_filter_is_the_same_when_it_is_learned_again_and_when_it_is_read_bac
     assert np.array_equal(first.weights, second.weights)
     assert first.threshold == second.threshold
     back = MentionFilter.from_arrays(first.arrays())
-    spans = candidates(documents[0])
-    known = describe(documents[0], spans)
+    spans = detect_candidates(documents[0])
+    known = describe_mentions(documents[0], spans)
     assert np.array_equal(back.scores(documents[0], spans, known), first.scores(documents[0], spans, known))
     assert back.find(documents[0]) == first.find(documents[0])
 
@@ -200,8 +200,8 @@ def test_kept_spans_share_no_head_and_do_not_cross() -> None:
     learned = MentionFilter(bits=12).fit([persons_only(number) for number in range(6)])
     learned.threshold = -1e9  # everything that may be kept is
     document = text("the boy with dark eyes , who sang of Ann 's house , met all the girls of London .")
-    spans = candidates(document)
-    known = describe(document, spans)
+    spans = detect_candidates(document)
+    known = describe_mentions(document, spans)
     kept = learned.keep(document, spans, known)
     head = dict(zip(spans, (facts.head for facts in known), strict=True))
     assert len({head[span] for span in kept}) == len(kept) > 3
@@ -250,8 +250,8 @@ def test_an_empty_document_has_no_mentions() -> None:
     empty = Document("empty", (), (0,))
     assert find_mentions(empty) == ([], "words alone")
     assert MentionFilter(bits=12).fit([persons_only(1), empty]).find(empty) == []
-    assert describe(empty, []) == []
-    assert Span(0, 1) not in candidates(empty)
+    assert describe_mentions(empty, []) == []
+    assert Span(0, 1) not in detect_candidates(empty)
 
 
 def test_a_filter_that_learned_from_stories_does_not_lose_or_cut_names_of_plain_text() -> None:

@@ -12,7 +12,7 @@ from netclust.errors import InputError
 from netclust.losses.learned_loss import Truth
 from netclust.metrics.clustering_metrics import PrecisionRecall
 from netclust.models.coreference.coreference_metrics import METRICS, score_documents
-from netclust.models.coreference.examples import measure, prepare, with_entities
+from netclust.models.coreference.examples import measure_examples, prepare_examples, with_entities
 from netclust.models.coreference.features import FeatureSettings
 from netclust.models.coreference.formats.documents import Document, Mention, Span
 from netclust.models.coreference.learning import mela
@@ -28,7 +28,7 @@ STORY = text("Ann saw the dog . | She liked it .").with_mentions(
 
 def test_spurious_mentions_are_marked_and_missed_ones_counted():
     found = [Span(0, 1), Span(1, 2), Span(2, 4), Span(5, 6), Span(4, 5)]  # two spurious, "it" is missed
-    (example,) = prepare([STORY], SETTINGS, lambda _: found)
+    (example,) = prepare_examples([STORY], SETTINGS, lambda _: found)
     assert [example.document.text(m) for m in example.document.mentions] == ["Ann", "saw", "the dog", ".", "She"]
     assert all(mention.entity == -1 for mention in example.document.mentions)
     assert example.truth.keys.tolist() == [0, -1, 1, -1, 0]
@@ -39,8 +39,8 @@ def test_spurious_mentions_are_marked_and_missed_ones_counted():
 
 
 def test_measures_count_mentions_that_were_not_found():
-    (example,) = prepare([STORY], SETTINGS, lambda _: [Span(0, 1), Span(2, 4), Span(5, 6), Span(1, 2)])
-    found = measure([example], [np.array([0, 5, 1, 0])])
+    (example,) = prepare_examples([STORY], SETTINGS, lambda _: [Span(0, 1), Span(2, 4), Span(5, 6), Span(1, 2)])
+    found = measure_examples([example], [np.array([0, 5, 1, 0])])
     want = score_documents([STORY.clusters()], [[[(0, 1), (5, 6)], [(2, 4)], [(1, 2)]]])
     assert found == want
     assert tuple(found) == METRICS
@@ -51,17 +51,17 @@ def test_measures_count_mentions_that_were_not_found():
 def test_measures_take_a_truth_without_mentions():
     empty = Document("empty", (), (0,))
     bare = text("Ann left .")
-    examples = prepare([empty, bare, STORY], SETTINGS)
+    examples = prepare_examples([empty, bare, STORY], SETTINGS)
     assert [example.pairs.items for example in examples] == [0, 0, 4]
     labels = [np.zeros(0, np.int64), np.zeros(0, np.int64), np.array([0, 1, 0, 1])]
-    assert measure(examples, labels, ["mela"])["mela"].f1 == 1.0
-    nothing = prepare([STORY], SETTINGS, lambda _: [])
-    assert measure(nothing, [np.zeros(0, np.int64)], ["mela"])["mela"].f1 == 0.0
+    assert measure_examples(examples, labels, ["mela"])["mela"].f1 == 1.0
+    nothing = prepare_examples([STORY], SETTINGS, lambda _: [])
+    assert measure_examples(nothing, [np.zeros(0, np.int64)], ["mela"])["mela"].f1 == 0.0
 
 
 def test_mentions_of_unknown_entity_do_not_count_as_true():
     half = STORY.with_mentions([Mention(0, 1, 3), Mention(2, 4), Mention(5, 6, 3)])
-    (example,) = prepare([half], SETTINGS)
+    (example,) = prepare_examples([half], SETTINGS)
     assert example.truth.keys.tolist() == [0, -1, 0]
     assert len(example.key) == 1
 
@@ -99,8 +99,10 @@ def test_the_baselines_join_the_expected_mentions():
 
 def test_matching_heads_beats_singletons_on_stories():
     stories = simulate_documents(4, seed=1)
-    examples = prepare(stories, SETTINGS)
-    scores = [measure(examples, [rule(s) for s in stories], ["mela"])["mela"].f1 for rule in (singletons, head_match)]
+    examples = prepare_examples(stories, SETTINGS)
+    scores = [
+        measure_examples(examples, [rule(s) for s in stories], ["mela"])["mela"].f1 for rule in (singletons, head_match)
+    ]
     assert scores[0] + 0.1 < scores[1] < 1
 
 

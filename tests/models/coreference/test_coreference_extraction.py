@@ -59,7 +59,7 @@ def test_several_threads_give_the_same_features_in_the_same_order(tmp_path):
 
 
 def spoil(data, how):
-    arrays, header = container.unpack(data, extraction.KIND, "x")
+    arrays, header = container.unpack_container(data, extraction.KIND, "x")
     if how == "empty":
         return b""
     if how == "cut":
@@ -67,15 +67,15 @@ def spoil(data, how):
     if how == "flipped":
         return data[:-1] + bytes([data[-1] ^ 1])
     if how == "foreign":
-        return container.pack("netclust.coreference", arrays, header)
+        return container.pack_container("netclust.coreference", arrays, header)
     if how == "no checksum":
-        return container.pack(extraction.KIND, arrays, {})
+        return container.pack_container(extraction.KIND, arrays, {})
     if how == "no starts":
         none = {**arrays, "starts": np.zeros(0, np.int64)}
-        return container.pack(extraction.KIND, none, {"sha256": extraction._checksum(none)})
+        return container.pack_container(extraction.KIND, none, {"sha256": extraction._checksum(none)})
     if how == "large slots":
         large = {**arrays, "slots": arrays["slots"] + np.uint32(1 << 30)}
-        return container.pack(extraction.KIND, large, {"sha256": extraction._checksum(large)})
+        return container.pack_container(extraction.KIND, large, {"sha256": extraction._checksum(large)})
     return how.encode()
 
 

@@ -13,9 +13,15 @@ from hypothesis import strategies as st
 
 from netclust.errors import InputError
 from netclust.models.coreference import features
-from netclust.models.coreference.features import ATTRIBUTES, RELATIONS, FeatureSettings, extract, void_templates
+from netclust.models.coreference.features import (
+    ATTRIBUTES,
+    RELATIONS,
+    FeatureSettings,
+    extract_features,
+    void_templates,
+)
 from netclust.models.coreference.formats.documents import Document, Span
-from netclust.models.coreference.mentions.describing import describe
+from netclust.models.coreference.mentions.describing import describe_mentions
 from netclust.models.coreference.story_simulator import simulate_documents
 
 PLAIN = FeatureSettings(bits=20, distance=7)
@@ -31,8 +37,8 @@ def rows_of(pairs):
 
 def both(document, spans, chosen=PLAIN):
     """The rows of the kernel and those of the twin."""
-    facts = describe(document, spans)
-    pairs = extract(document, facts, chosen)
+    facts = describe_mentions(document, spans)
+    pairs = extract_features(document, facts, chosen)
     twin = Twin(features._mentions(document, facts), features._templates(document, chosen), chosen.distance)
     return rows_of(pairs), twin.rows()
 
@@ -54,7 +60,7 @@ def relation(name, sentences, i=0, j=-1, **columns):
     """The value of a relation, read off the kernel's slots; 0 if it says nothing."""
     document, spans = marked(sentences, **columns)
     alone = FeatureSettings(bits=24, without=tuple({*RELATIONS, *ATTRIBUTES} - {name}))
-    pairs = extract(document, describe(document, spans), alone)
+    pairs = extract_features(document, describe_mentions(document, spans), alone)
     j = j % len(spans)
     row = rows_of(pairs)[int(pairs.starts[j]) + i]
     assert name in ATTRIBUTES or len(row) in (0, 3)
@@ -88,32 +94,36 @@ def test_odd_texts_have_the_slots_of_the_plain_twin(document, data):
 @pytest.mark.parametrize("count", [0, 1])
 def test_a_document_without_pairs_gives_empty_features(count):
     document, spans = marked("[Ann] left .")
-    pairs = extract(document, describe(document, spans[:count]), PLAIN)
+    pairs = extract_features(document, describe_mentions(document, spans[:count]), PLAIN)
     assert (pairs.items, len(pairs.at), len(pairs.slots)) == (count, 1, 0)
-    assert extract(Document("d", (), (0,)), [], PLAIN).items == 0
+    assert extract_features(Document("d", (), (0,)), [], PLAIN).items == 0
 
 
 def test_rows_are_those_of_the_nearest_mentions_oldest_first():
     story = simulate_documents(1, seed=3)[0]
-    facts = describe(story, spans_of(story))
-    near, far = (extract(story, facts, FeatureSettings(distance=d)) for d in (3, 10_000))
+    facts = describe_mentions(story, spans_of(story))
+    near, far = (extract_features(story, facts, FeatureSettings(distance=d)) for d in (3, 10_000))
     n = len(facts)
     pairs = [(i, j) for j in range(n) for i in range(max(0, j - 3), j)]
     assert list(zip(near.index.left.tolist(), near.index.right.tolist(), strict=True)) == pairs
     # what counts over the candidates counts over those within reach, all else is the same
     free = FeatureSettings(distance=3, without=("nearest of its head",))
     rows = dict(zip(zip(far.index.left.tolist(), far.index.right.tolist(), strict=True), rows_of(far), strict=True))
-    for pair, row in zip(pairs, rows_of(extract(story, facts, free)), strict=True):
+    for pair, row in zip(pairs, rows_of(extract_features(story, facts, free)), strict=True):
         assert set(row) <= set(rows[pair])
 
 
 def test_the_same_document_has_the_same_features_again():
     story = simulate_documents(1, seed=3)[0]
-    a, b = (extract(story, describe(story, spans_of(story)), PLAIN) for _ in range(2))
+    a, b = (extract_features(story, describe_mentions(story, spans_of(story)), PLAIN) for _ in range(2))
     assert (a.slots.tobytes(), a.at.tobytes()) == (b.slots.tobytes(), b.at.tobytes())
     # a change of the hash would void every model file: these numbers are of the first version
     document, spans = marked("[Ann] saw [the dog] .")
-    assert extract(document, describe(document, spans), PLAIN).slots[:3].tolist() == [345820, 57410, 180928]
+    assert extract_features(document, describe_mentions(document, spans), PLAIN).slots[:3].tolist() == [
+        345820,
+        57410,
+        180928,
+    ]
 
 
 def test_names_and_numbers_of_relations_have_one_order():
@@ -197,7 +207,9 @@ def test_crossing_spans_are_not_nested():
     spans = [Span(0, 2), Span(1, 3)]
     found, want = both(document, spans)
     assert found == want
-    twin = Twin(features._mentions(document, describe(document, spans)), features._templates(document, PLAIN), 7)
+    twin = Twin(
+        features._mentions(document, describe_mentions(document, spans)), features._templates(document, PLAIN), 7
+    )
     assert twin.relations(0, 1)["nested"] == 2
 
 
@@ -215,9 +227,9 @@ def test_a_template_without_its_column_has_no_features():
 @pytest.mark.parametrize("name", sorted({*RELATIONS, *ATTRIBUTES} - set(features._NEEDS)))
 def test_a_template_that_was_left_out_has_no_features(name):
     document, spans = marked('[Ann] , [the queen] , saw [[her] old dog] . | " [I] saw [Ann] , " said [Bob] .')
-    facts = describe(document, spans)
-    all_of = rows_of(extract(document, facts, FeatureSettings(bits=24)))
-    fewer = rows_of(extract(document, facts, FeatureSettings(bits=24, without=(name,))))
+    facts = describe_mentions(document, spans)
+    all_of = rows_of(extract_features(document, facts, FeatureSettings(bits=24)))
+    fewer = rows_of(extract_features(document, facts, FeatureSettings(bits=24, without=(name,))))
     assert all(set(a) >= set(b) for a, b in zip(all_of, fewer, strict=True))
     assert sum(map(len, all_of)) > sum(map(len, fewer))
 
@@ -225,10 +237,10 @@ def test_a_template_that_was_left_out_has_no_features(name):
 def test_features_of_a_template_do_not_depend_on_the_others():
     """Lexical templates are numbered by their place, so that leaving one out must not rename the rest."""
     story = simulate_documents(1, seed=2, with_pos=True)[0]
-    facts = describe(story, spans_of(story))
+    facts = describe_mentions(story, spans_of(story))
     only = tuple({*RELATIONS, *ATTRIBUTES} - {"head", "pos"})
     both_of, pos = (
-        rows_of(extract(story, facts, FeatureSettings(bits=24, distance=5, without=without)))
+        rows_of(extract_features(story, facts, FeatureSettings(bits=24, distance=5, without=without)))
         for without in (only, (*only, "head"))
     )
     assert all(set(a) >= set(b) for a, b in zip(both_of, pos, strict=True))
@@ -251,9 +263,9 @@ def test_impossible_settings_are_refused(chosen, message):
 
 def test_slots_fit_their_bits():
     story = simulate_documents(1, seed=2)[0]
-    facts = describe(story, spans_of(story))
+    facts = describe_mentions(story, spans_of(story))
     for bits in (18, 24):
-        pairs = extract(story, facts, FeatureSettings(bits=bits))
+        pairs = extract_features(story, facts, FeatureSettings(bits=bits))
         assert pairs.dimension == 1 << bits
         assert pairs.slots.max() < 1 << bits
         assert np.unique(pairs.slots >> np.uint32(bits - 8)).size == 256  # all parts of the table are used

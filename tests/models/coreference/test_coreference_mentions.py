@@ -8,7 +8,7 @@ from hypothesis import given
 
 from netclust.models.coreference.formats.documents import Document, Mention, Span
 from netclust.models.coreference.mentions.classes import word_classes
-from netclust.models.coreference.mentions.describing import describe
+from netclust.models.coreference.mentions.describing import describe_mentions
 from netclust.models.coreference.mentions.heads import Heads
 from netclust.models.coreference.mentions.lexicon.facts import MentionFacts
 from netclust.models.coreference.mentions.lexicon.names import FEMALE_NAMES, MALE_NAMES, TITLES
@@ -27,7 +27,7 @@ def span_of(document: Document, phrase: str) -> Span:
 
 def facts(sentences: str, phrase: str, **columns: tuple[str, ...]) -> MentionFacts:
     document = text(sentences, **columns)
-    return describe(document, [span_of(document, phrase)])[0]
+    return describe_mentions(document, [span_of(document, phrase)])[0]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_name_keeps_its_head_title_and_gender(
     sentence: str, phrase: str, head: str, form: str, gender: str, animacy: str
 ) -> None:
     document = text(sentence)
-    known = describe(document, [span_of(document, phrase)])[0]
+    known = describe_mentions(document, [span_of(document, phrase)])[0]
     assert (known.kind, document.words[known.head]) == ("name", head)
     assert (known.form, known.gender, known.animacy, known.number) == (form, gender, animacy, "singular")
     assert known.person == "none"
@@ -117,7 +117,7 @@ def test_a_nominal_keeps_its_head_beginning_gender_and_number(
     phrase: str, head: str, form: str, gender: str, number: str, animacy: str
 ) -> None:
     document = text(f"then we saw {phrase} .")
-    known = describe(document, [span_of(document, phrase)])[0]
+    known = describe_mentions(document, [span_of(document, phrase)])[0]
     assert (known.kind, document.words[known.head], known.form) == ("nominal", head, form)
     assert (known.gender, known.number, known.animacy) == (gender, number, animacy)
 
@@ -135,7 +135,7 @@ def test_a_capital_letter_at_the_start_of_a_sentence_makes_no_name() -> None:
 
 def test_a_word_seen_in_small_letters_is_no_name_at_the_start_of_a_sentence() -> None:
     document = text("Zorbs sang . | Every zorb sang . | Zorb is good . | Glim sang to Glim .")
-    known = describe(document, [Span(7, 8), Span(11, 12)])
+    known = describe_mentions(document, [Span(7, 8), Span(11, 12)])
     assert [fact.kind for fact in known] == ["nominal", "name"]
 
 
@@ -148,7 +148,7 @@ def test_the_country_us_is_not_the_pronoun() -> None:
 def test_tags_are_believed_before_lists() -> None:
     pos = ("NNP", "VBZ", "PRP", "DT", "JJ", "NNS", ".")
     document = text("Hope saves us the glib zang .", pos=pos)
-    hope, zang = describe(document, [Span(0, 1), Span(3, 6)])
+    hope, zang = describe_mentions(document, [Span(0, 1), Span(3, 6)])
     assert (hope.kind, hope.gender) == ("name", "female")
     assert (zang.number, document.words[zang.head]) == ("plural", "zang")
 
@@ -181,7 +181,7 @@ def test_speaker_named_entity_and_sentence_come_from_their_columns() -> None:
         speakers=("ann", "ann", "ann", "-", "-", "-", "-"),
         named=("(PERSON)", "*", "*", "*", "*", "(GPE)", "*"),
     )
-    ann, rome = describe(document, [Span(0, 1), Mention(5, 6, 3)])
+    ann, rome = describe_mentions(document, [Span(0, 1), Mention(5, 6, 3)])
     assert (ann.speaker, ann.named, ann.sentence) == ("ann", "PERSON", 0)
     assert (rome.speaker, rome.named, rome.sentence, rome.animacy) == ("", "GPE", 1, "inanimate")
 
@@ -248,7 +248,7 @@ def test_lists_are_in_lower_case_and_hold_no_blanks() -> None:
 def test_no_text_however_odd_breaks_the_description(document: Document) -> None:
     n = len(document.words)
     spans = [Span(i, j) for i in range(n) for j in range(i + 1, min(n, i + 7) + 1)]
-    for span, known in zip(spans, describe(document, spans), strict=True):
+    for span, known in zip(spans, describe_mentions(document, spans), strict=True):
         assert (known.start, known.end) == (span.start, span.end)
         assert span.start <= known.head < span.end
         assert document.sentences[known.sentence] <= span.start < document.sentences[known.sentence + 1]

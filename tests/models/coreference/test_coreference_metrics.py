@@ -19,12 +19,12 @@ from netclust.models.coreference.coreference_metrics import (
     BlancCounts,
     Counts,
     best_assignment,
+    coreference_scores,
     document_counts,
     label_counts,
     mela_of_labels,
     mention_table,
     score_documents,
-    scores_of,
     total_counts,
 )
 
@@ -139,7 +139,7 @@ def exactly(scores: PrecisionRecall, recall: Fraction, precision: Fraction) -> N
 def test_no_published_result_of_the_reference_scorer_is_missed(case: str) -> None:
     key, response, published = OFFICIAL[case]
     counts = document_counts(key.split(), response.split())
-    scores = scores_of(counts)
+    scores = coreference_scores(counts)
     for line in published.split(", "):
         name, *values = line.split()
         exact = [fraction(value) for value in values]
@@ -167,7 +167,7 @@ def test_blanc_is_the_published_one_where_a_kind_of_pairs_is_absent(case: str) -
 def test_the_worked_example_of_the_reference_implementation_comes_out() -> None:
     """The clusters that Pradhan et al. 2014 go through; every metric by hand from its definition, as they do."""
     counts: Any = document_counts(["abc", "defg"], ["ab", "cd", "fghi"])
-    scores = scores_of(counts)
+    scores = coreference_scores(counts)
     exactly(scores["muc"], Fraction(2, 5), Fraction(2, 5))
     exactly(scores["b3"], Fraction(35, 84), Fraction(4, 8))
     exactly(scores["ceafm"], Fraction(4, 7), Fraction(4, 8))
@@ -285,7 +285,7 @@ def test_no_one_to_one_map_is_better_than_the_assignment(y: list[int], z: list[i
 
 @given(labels, labels)
 def test_swapping_key_and_response_swaps_precision_and_recall(y: list[int], z: list[int]) -> None:
-    one, other = scores_of(label_counts(y, z)), scores_of(label_counts(z, y))
+    one, other = coreference_scores(label_counts(y, z)), coreference_scores(label_counts(z, y))
     for name in METRICS:
         if name == "blanc":  # not so where the key lacks a kind of pairs: what counts then is up to the key alone
             kinds: Any = label_counts(y, z)["blanc"]
@@ -297,9 +297,9 @@ def test_swapping_key_and_response_swaps_precision_and_recall(y: list[int], z: l
 
 @given(labels, labels)
 def test_scores_are_fractions_and_a_perfect_response_gets_all(y: list[int], z: list[int]) -> None:
-    for scores in scores_of(label_counts(y, z)).values():
+    for scores in coreference_scores(label_counts(y, z)).values():
         assert all(0.0 <= part <= 1.0 + 1e-12 for part in scores)
-    perfect = scores_of(label_counts(y, y))
+    perfect = coreference_scores(label_counts(y, y))
     linked = any(len(cluster) > 1 for cluster in clusters(y))
     for name in METRICS:
         there = {"muc": linked, "mela": linked, "blanc": len(y) - y.count(-1) > 1}.get(name, any(c >= 0 for c in y))
@@ -339,7 +339,7 @@ def test_a_large_document_is_scored_as_by_the_definitions() -> None:
         plain: Any = plain_counts(clusters(y.tolist()), clusters(response.tolist()))
         for name, counts in label_counts(y, response).items():
             assert flat(counts) == pytest.approx(flat(plain[name]), rel=1e-9), name
-        three = [scores_of(label_counts(y, response))[name].f1 for name in ("muc", "b3", "ceafe")]
+        three = [coreference_scores(label_counts(y, response))[name].f1 for name in ("muc", "b3", "ceafe")]
         assert mela_of_labels(y, response) == pytest.approx(sum(three) / 3, abs=1e-12)
 
 

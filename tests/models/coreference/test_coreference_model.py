@@ -31,7 +31,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def content(model):
-    arrays, header = container.unpack(model.to_bytes(), KIND, "model")
+    arrays, header = container.unpack_container(model.to_bytes(), KIND, "model")
     return arrays, header
 
 
@@ -152,14 +152,14 @@ SPOILT = {
 def test_spoilt_files_are_refused(content, how):
     arrays, header = SPOILT[how](*content)
     with pytest.raises(ModelError, match="some file: ") as told:
-        CoreferenceModel.from_bytes(container.pack(KIND, arrays, header), "some file")
+        CoreferenceModel.from_bytes(container.pack_container(KIND, arrays, header), "some file")
     assert "\n" not in str(told.value)
 
 
 def test_files_of_other_kinds_are_refused(content, tmp_path):
     for kind in ("netclust.model", "netclust.clustering", "netclust.coreference-features"):
         with pytest.raises(ModelError, match=f"holds '{kind}', expected 'netclust.coreference'"):
-            CoreferenceModel.from_bytes(container.pack(kind, *content))
+            CoreferenceModel.from_bytes(container.pack_container(kind, *content))
     with pytest.raises(InputError, match=r"none\.model"):
         CoreferenceModel.load(tmp_path / "none.model")
 

@@ -11,11 +11,11 @@ from coreference_texts import text
 
 from netclust.errors import InputError
 from netclust.foundation.model_file import Provenance
-from netclust.models.coreference.examples import measure, prepare
+from netclust.models.coreference.examples import measure_examples, prepare_examples
 from netclust.models.coreference.features import FeatureSettings
 from netclust.models.coreference.formats.documents import Document, Mention
 from netclust.models.coreference.formats.plain import plain_document
-from netclust.models.coreference.learning import learn
+from netclust.models.coreference.learning import learn_coreference
 from netclust.models.coreference.settings import CoreferenceSettings
 from netclust.models.coreference.story_simulator import simulate_documents
 from netclust.models.coreference.train_coreference import train_coreference
@@ -43,7 +43,7 @@ def test_epochs_are_chosen_on_every_tenth_document():
     assert told == list(zip((1, 2, 3), report.curve, strict=True))
     assert report.epochs == report.curve.index(max(report.curve)) + 1
     # the final weights are learned from all documents, for so many epochs
-    want = learn(quick(epochs=report.epochs), prepare(STORIES, QUICK.features))
+    want = learn_coreference(quick(epochs=report.epochs), prepare_examples(STORIES, QUICK.features))
     assert model.w.tobytes() == want.w.tobytes()
     assert report.mentions == sum(len(story.mentions) for story in STORIES)
     assert report.void == ("genre", "named", "pos", "same speaker")
@@ -69,22 +69,22 @@ def test_documents_to_choose_on_are_not_learned_from():
     model, report = train_coreference(STORIES[:6], settings, dev=STORIES[6:8])
     assert (report.held_out, len(report.curve), report.documents) == (False, 4, 6)
     resolved = model.predict(STORIES[6:8])
-    examples = prepare(STORIES[6:8], settings.features)
+    examples = prepare_examples(STORIES[6:8], settings.features)
     labels = [np.array([mention.entity for mention in document.mentions]) for document in resolved]
-    assert 100 * measure(examples, labels, ["mela"])["mela"].f1 == pytest.approx(max(report.curve))
+    assert 100 * measure_examples(examples, labels, ["mela"])["mela"].f1 == pytest.approx(max(report.curve))
 
 
 def test_found_mentions_are_useful():
     model, report = train_coreference(STORIES[:8], quick(mentions="auto"), dev=STORIES[8:10])
     assert report.found_by == "words alone"
     new = STORIES[10:]
-    examples = prepare(new, QUICK.features)
+    examples = prepare_examples(new, QUICK.features)
     found = [document.clusters() for document in model.predict(new)]
     assert all(mention.entity >= 0 for document in model.predict(new) for mention in document.mentions)
     spans = {span for entity in found[0] for span in entity}
     gold = {mention.span for mention in new[0].mentions}
     assert len(spans & gold) > 0.6 * len(gold)
-    alone = measure(examples, [singletons(d) for d in new], ["mela"])["mela"].f1
+    alone = measure_examples(examples, [singletons(d) for d in new], ["mela"])["mela"].f1
     assert max(report.curve) > 100 * alone
 
 
@@ -167,10 +167,10 @@ def test_a_pronoun_of_a_man_refers_to_a_man(trained):
 
 def test_stories_of_another_seed_are_solved(trained):
     new = simulate_documents(5, seed=77)
-    examples = prepare(new, trained.settings.features)
+    examples = prepare_examples(new, trained.settings.features)
     given = [document.with_mentions(Mention(*m.span) for m in document.mentions) for document in new]
     labels = [np.array([m.entity for m in document.mentions]) for document in trained.predict(given)]
-    assert measure(examples, labels, ["mela"])["mela"].f1 > 0.85
+    assert measure_examples(examples, labels, ["mela"])["mela"].f1 > 0.85
 
 
 def test_entities_in_a_document_do_not_change_its_prediction(trained):

@@ -11,7 +11,7 @@ from learned_loss_cases import every_tree, plain_potential, plain_tree, random_a
 from netclust.errors import InputError
 from netclust.losses.learned_loss import LearnedLoss, Truth, nine_features
 from netclust.models.coreference.global_loss import violating_tree
-from netclust.structures.tree import clusters
+from netclust.structures.tree import tree_clusters
 
 F7_STARTS = np.array([0, 0, 1, 3, 6])
 F7_SCORES = np.array([-0.4, 0.9, -0.2, 0.3, 0.5, -0.6])  # s12, s13, s23, s14, s24, s34
@@ -59,7 +59,7 @@ def test_increments_do_not_change_the_tree_or_the_features(
     plain, _ = plain_tree(starts, scores, truth, loss, C, scaled)
     assert found.tree.parents.tolist() == plain.tolist()
     assert np.allclose(found.features, nine_features(truth, found.tree.clusters()), rtol=0, atol=1e-9)
-    assert found.tree.clusters().tolist() == clusters(plain).tolist()
+    assert found.tree.clusters().tolist() == tree_clusters(plain).tolist()
     assert found.potential == pytest.approx(plain_potential(starts, scores, plain, truth, loss, C, scaled), abs=1e-9)
 
 

@@ -29,9 +29,14 @@ from netclust.models.experiments.approximate.approximate_published import (
     OPEN,
     RHO,
     TRAINED,
-    loss,
+    published_loss,
 )
-from netclust.models.experiments.approximate.inference_quality import quality, random_network, summarise, time_searches
+from netclust.models.experiments.approximate.inference_quality import (
+    measure_inference_quality,
+    random_network,
+    summarise,
+    time_searches,
+)
 from netclust.models.experiments.approximate.label_corpora import made_corpora, read_corpora
 from netclust.models.test_set_ledger import TEST_SETS
 
@@ -49,7 +54,7 @@ def lab() -> Lab:
 def test_published_numbers_contradict_each_other() -> None:
     for name, rows in TRAINED.items():
         assert list(rows) == list(COLUMNS)
-        assert RHO[1.0][name][1] == loss(name, "exact", "exact")  # one model, two tables
+        assert RHO[1.0][name][1] == published_loss(name, "exact", "exact")  # one model, two tables
         assert min(rows[oracle][k] for k, oracle in enumerate(COLUMNS)) < BASELINE[name]  # finding 6
         for oracle in COLUMNS:  # an open label costs half
             swapped = name == "yeast" and oracle in ("combine", "exact")
@@ -159,12 +164,12 @@ def test_only_sets_that_count_decide(lab: Lab) -> None:
 
 
 def test_counts_and_times_of_searches() -> None:
-    counts = quality(networks=60, labels=6, draw="uniform", seed=3)
+    counts = measure_inference_quality(networks=60, labels=6, draw="uniform", seed=3)
     rows = {row.name: row for row in summarise(counts, "uniform")}
     assert rows["combine"].mean >= max(rows["greedy"].mean, rows["lbp"].mean)
     assert rows["cut"].mean < rows["combine"].mean
     assert (counts["combine"] < 2**6).all()
-    again = quality(networks=60, labels=6, draw="uniform", seed=3)
+    again = measure_inference_quality(networks=60, labels=6, draw="uniform", seed=3)
     assert all((counts[name] == again[name]).all() for name in counts)
     times = time_searches((3, 21), networks=2, runs=1)
     assert [(one.name, one.labels) for one in times if one.labels == 21] == [

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from netclust.datasets.simulators.synthetic_sets import irrelevant_features
+from netclust.datasets.simulators.synthetic_sets import sets_with_irrelevant_features
 from netclust.errors import InputError
 from netclust.models.experiments.clustering.baselines import PlainKMeans
-from netclust.structures.partition import canonical
+from netclust.structures.partition import canonical_partition
 
 
 def blobs(seed: int, k: int = 4) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
@@ -20,9 +20,9 @@ def blobs(seed: int, k: int = 4) -> tuple[np.ndarray, np.ndarray]:  # type: igno
 
 
 def test_plain_k_means_is_that_of_scikit_learn() -> None:
-    X, _ = irrelevant_features(60, 3, seed=1)
+    X, _ = sets_with_irrelevant_features(60, 3, seed=1)
     theirs = KMeans(3, n_init=5, random_state=2).fit_predict(X)
-    assert np.array_equal(PlainKMeans(restarts=5, seed=2).cluster(X, 3), canonical(theirs))
+    assert np.array_equal(PlainKMeans(restarts=5, seed=2).cluster(X, 3), canonical_partition(theirs))
 
 
 def test_equal_items_in_fewer_places_than_k_do_not_warn() -> None:

@@ -29,8 +29,8 @@ from netclust.models.experiments.clustering.correlation_table import (
     PUBLISHED,
     SVM,
     SplitCorpus,
+    run_correlation_table,
     run_split,
-    run_table,
 )
 from netclust.models.experiments.clustering.irrelevant_features import run_curve
 from netclust.models.test_set_ledger import TEST_SETS, count_test_uses
@@ -88,7 +88,7 @@ def test_a_split_does_not_train_on_its_test_sets(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.usefixtures("quick")
 def test_rows_are_means_over_splits() -> None:
     ticks: list[tuple[int, int]] = []
-    table = run_table([SplitCorpus("tiny", TINY, (SVM, PCC))], 2, on_progress=lambda *at: ticks.append(at))
+    table = run_correlation_table([SplitCorpus("tiny", TINY, (SVM, PCC))], 2, on_progress=lambda *at: ticks.append(at))
     assert ticks == [(1, 2), (2, 2)]
     rows = {(row.name, row.trained_for, row.tested_under): row for row in table.rows()}
     assert set(rows) == set(PUBLISHED) | {(PCC, "pairwise", "mitre"), (PCC, "mitre", "pairwise")}
@@ -99,7 +99,7 @@ def test_rows_are_means_over_splits() -> None:
         assert row.published == PUBLISHED.get(cell)
     compared = {what for _, what, _, _ in table.comparisons()}
     assert f"{SVM} for pairwise less {PCC} for pairwise" in compared
-    again = run_table([SplitCorpus("tiny", TINY, (SVM, PCC))], 2)
+    again = run_correlation_table([SplitCorpus("tiny", TINY, (SVM, PCC))], 2)
     assert again.rows() == table.rows()
 
 
@@ -112,7 +112,7 @@ def test_the_table_is_printed_beside_the_published_one(
         reproduce_clustering, "SplitCorpus", lambda name, split, *_: SplitCorpus(name, split, (SVM, PCC))
     )
     target = tmp_path / "table.json"
-    reproduce_clustering.correlation_table(None, None, 2, True, 1, target)
+    reproduce_clustering.run_correlation_reproduction(None, None, 2, True, 1, target)
     shown = capsys.readouterr().out
     for part in ("published (MUC-6)", "2.89", "41.30", "chains", "stars", "news-like", "Wilcoxon"):
         assert part in shown
@@ -135,11 +135,11 @@ def test_a_use_of_the_citations_is_noted(
     monkeypatch.setattr(reproduce_clustering, "Citations", partial(Citations, low=8, high=8))
     monkeypatch.setattr(reproduce_clustering, "SplitCorpus", lambda name, split, *_: SplitCorpus(name, split, (PCC,)))
     monkeypatch.setenv("NETCLUST_LOOKS", str(ledger))
-    reproduce_clustering.correlation_table(cited, None, 1, False, 1, tmp_path / "j")
+    reproduce_clustering.run_correlation_reproduction(cited, None, 1, False, 1, tmp_path / "j")
     assert not ledger.exists()
     checksum = hashlib.sha256(cited.read_bytes()).hexdigest()
     monkeypatch.setitem(TEST_SETS, checksum, "cited")
-    reproduce_clustering.correlation_table(cited, None, 1, False, 1, tmp_path / "j")
+    reproduce_clustering.run_correlation_reproduction(cited, None, 1, False, 1, tmp_path / "j")
     assert f"noted in {ledger}" in capsys.readouterr().err
     body = json.loads((tmp_path / "j").read_text())
     assert count_test_uses(ledger) == (1, len(body["rows"]))

@@ -12,7 +12,7 @@ from netclust.models.coreference import learning
 from netclust.models.coreference.learning import LearnedCoreference
 from netclust.models.coreference.settings import CoreferenceSettings
 from netclust.models.experiments.coreference import litbank_experiments
-from netclust.models.experiments.coreference.coreference_report import rows
+from netclust.models.experiments.coreference.coreference_report import report_rows
 from netclust.models.experiments.coreference.coreference_trials import CoreferenceTrial, Trials
 from netclust.models.experiments.coreference.litbank_experiments import (
     BASELINES,
@@ -20,9 +20,9 @@ from netclust.models.experiments.coreference.litbank_experiments import (
     SplitData,
     best_settings,
     measure_regression,
-    run_split,
-    run_trial,
-    tune,
+    run_litbank_split,
+    run_litbank_trial,
+    tune_litbank,
 )
 
 pytestmark = pytest.mark.peers
@@ -48,25 +48,25 @@ def trials(tmp_path):
 @pytest.fixture
 def trained(monkeypatch):
     """The settings that were really trained."""
-    done, true = [], litbank_experiments.learn
+    done, true = [], litbank_experiments.learn_coreference
 
     def spy(settings, *rest):
         done.append(settings)
         return true(settings, *rest)
 
-    monkeypatch.setattr(litbank_experiments, "learn", spy)
+    monkeypatch.setattr(litbank_experiments, "learn_coreference", spy)
     return done
 
 
 def test_a_stopped_run_continues_without_training_again(litbank, trials, trained):
     data = SplitData(litbank, 0)
-    tune(data, trials, FEW)
+    tune_litbank(data, trials, FEW)
     # two values of C and then of r, for those that have one; the first r repeats nothing
     assert [one.model for one in trials] == ["LSP^E"] * 4 + ["LSPA^K"] * 3 + ["LSSVM^E"] * 2 + ["LSP_rho"] * 2
     assert all(one.stage == "tune" and not one.test and one.split == 0 for one in trials)
     assert {one.settings.features for one in trials} == {FEATURES}
-    run_split(data, trials, FEW)
-    run_split(data, trials, ("LSP^E",), SIZES)
+    run_litbank_split(data, trials, FEW)
+    run_litbank_split(data, trials, ("LSP^E",), SIZES)
     count = len(trained)
     assert count == 11 + 4 + 1
     table = [one for one in trials if one.stage == "table"]
@@ -74,19 +74,19 @@ def test_a_stopped_run_continues_without_training_again(litbank, trials, trained
     assert all(set(one.test) >= {"mela", "muc", "b3", "ceafe"} for one in table)
     assert [len(one.curve) for one in table] == [EPOCHS, EPOCHS, 1, EPOCHS, 0, 0, EPOCHS]
     again = Trials(trials.path)
-    tune(SplitData(litbank, 0), again, FEW)
-    run_split(SplitData(litbank, 0), again, FEW)
-    run_split(SplitData(litbank, 0), again, ("LSP^E",), SIZES)
+    tune_litbank(SplitData(litbank, 0), again, FEW)
+    run_litbank_split(SplitData(litbank, 0), again, FEW)
+    run_litbank_split(SplitData(litbank, 0), again, ("LSP^E",), SIZES)
     assert len(trained) == count
     assert list(again) == list(trials)
-    found = {(row.name, row.features): row.mean for row in rows(trials)}
+    found = {(row.name, row.features): row.mean for row in report_rows(trials)}
     assert found["LSP^E", None] > found["singletons", None]
     assert found["LSP^E", 300] > found["singletons", None]
 
 
 def test_a_trial_repeats_from_run_to_run(litbank):
     settings = CoreferenceSettings(epochs=2, features=FEATURES, C=10.0)
-    first, second = (run_trial(SplitData(litbank, 1, jobs=jobs), "LSP^E", settings, "table") for jobs in (1, 2))
+    first, second = (run_litbank_trial(SplitData(litbank, 1, jobs=jobs), "LSP^E", settings, "table") for jobs in (1, 2))
     assert (first.curve, first.test, first.losses) == (second.curve, second.test, second.losses)
     assert first.split == 1
 
@@ -95,7 +95,7 @@ def test_test_documents_are_not_measured_while_tuning(litbank, monkeypatch):
     data = SplitData(litbank, 0)
     asked, true = [], data.part
     monkeypatch.setattr(data, "part", lambda name, *size: asked.append(name) or true(name, *size))
-    trial = run_trial(data, "LSP^E", CoreferenceSettings(epochs=1, features=FEATURES), "tune")
+    trial = run_litbank_trial(data, "LSP^E", CoreferenceSettings(epochs=1, features=FEATURES), "tune")
     assert set(asked) == {"train", "dev"}
     assert trial.test == {}
 
@@ -110,15 +110,17 @@ def test_the_reported_epoch_is_the_measured_one(litbank, monkeypatch):
         return LearnedCoreference(np.zeros(FEATURES.dimension), 0, ())
 
     used = []
-    monkeypatch.setattr(litbank_experiments, "learn", learn)
+    monkeypatch.setattr(litbank_experiments, "learn_coreference", learn)
     dev = {1.0: 0.5, 2.0: 0.7, 3.0: 0.7}
     for module in (learning, litbank_experiments):
         monkeypatch.setattr(module, "resolve", lambda settings, pairs, w: used.append(w[0]) or w[0])
     monkeypatch.setattr(
-        learning, "measure", lambda examples, found, metrics: {"mela": PrecisionRecall(0, 0, dev[found[0]])}
+        learning, "measure_examples", lambda examples, found, metrics: {"mela": PrecisionRecall(0, 0, dev[found[0]])}
     )
-    monkeypatch.setattr(litbank_experiments, "measure", lambda examples, found: {"mela": PrecisionRecall(0, 0, 0)})
-    trial = run_trial(SplitData(litbank, 0), "LSP^E", settings, "table")
+    monkeypatch.setattr(
+        litbank_experiments, "measure_examples", lambda examples, found: {"mela": PrecisionRecall(0, 0, 0)}
+    )
+    trial = run_litbank_trial(SplitData(litbank, 0), "LSP^E", settings, "table")
     assert (trial.curve, trial.epochs, used[-1]) == ((50.0, 70.0, 70.0), 2, 2.0)
 
 

@@ -11,7 +11,7 @@ import pytest
 from netclust.errors import InputError
 from netclust.models.coreference.settings import CoreferenceSettings
 from netclust.models.experiments.coreference.coreference_plots import write_curves, write_sizes
-from netclust.models.experiments.coreference.coreference_report import PUBLISHED, claims, rows
+from netclust.models.experiments.coreference.coreference_report import PUBLISHED, report_claims, report_rows
 from netclust.models.experiments.coreference.coreference_trials import CoreferenceTrial, Trials
 
 
@@ -126,7 +126,7 @@ def test_rows_keep_models_sizes_and_stages_apart():
         trial("singletons", 0, 20.0, curve=()),
         trial("LSSVM^E", 0, 65.0, curve=(9.0,), settings=CoreferenceSettings(learner="lssvm", C=0.1)),
     ]
-    found = rows(trials)
+    found = report_rows(trials)
     assert [(r.name, r.features, r.draws, r.mean) for r in found] == [
         ("LSP^E", None, 2, 72.0),
         ("LSP^E", 100, 1, 60.0),
@@ -140,7 +140,7 @@ def test_rows_keep_models_sizes_and_stages_apart():
     assert (few.sd, few.published) == (None, None)  # what is published is of all features
     assert (alone.dev, alone.epochs, alone.C, alone.published) == (None, (), None, None)
     assert (svm.epochs, svm.C) == ((), 0.1)
-    assert rows([]) == []
+    assert report_rows([]) == []
 
 
 def series(model, values, size=None):
@@ -148,7 +148,7 @@ def series(model, values, size=None):
 
 
 def verdict(a, b, first, second, size=None, **which):
-    found = claims([*series(a, first, size), *series(b, second, size)])
+    found = report_claims([*series(a, first, size), *series(b, second, size)])
     (claim,) = [claim for claim in found if (claim.a, claim.b, claim.features) == (a, b, size)]
     return claim
 
@@ -179,9 +179,9 @@ def test_equal_models_show_no_difference():
 
 def test_only_splits_that_both_models_have_are_compared():
     trials = [*series("LSP^E", [70.0, 71.0, 75.0]), trial("LSP^K", 2, 60.0), trial("LSP^K", 1, 61.5)]
-    (claim,) = claims(trials)
+    (claim,) = report_claims(trials)
     assert (claim.comparison.n, claim.comparison.difference) == (2, pytest.approx(12.25))
-    assert claims(trials[:-1]) == []
+    assert report_claims(trials[:-1]) == []
 
 
 def test_pictures_open_and_repeat(tmp_path):
@@ -191,7 +191,7 @@ def test_pictures_open_and_repeat(tmp_path):
     trials.append(trial("singletons", 0, 20.0, curve=()))
     for again in range(2):
         write_curves(trials, tmp_path / f"curves{again}.svg")
-        write_sizes(rows(trials), tmp_path / f"sizes{again}.svg")
+        write_sizes(report_rows(trials), tmp_path / f"sizes{again}.svg")
     for name in ("curves", "sizes"):
         first, second = ((tmp_path / f"{name}{k}.svg").read_bytes() for k in range(2))
         ElementTree.fromstring(first)  # noqa: S314 (our own file)
@@ -200,4 +200,4 @@ def test_pictures_open_and_repeat(tmp_path):
         assert b"singletons" not in first
     write_curves(trials[:1], tmp_path / "one.svg")
     write_curves([], tmp_path / "none.svg")
-    write_sizes(rows(trials[-1:]), tmp_path / "none.svg")  # no model was tried with few features
+    write_sizes(report_rows(trials[-1:]), tmp_path / "none.svg")  # no model was tried with few features

@@ -38,7 +38,7 @@ def test_a_window_beyond_the_stream_equals_everything_seen(past: Table, today: T
     assert rows[2].window == len(today)
     assert [row.published is not None for row in rows] == [True, False, False]
     assert ticks == [(k, 6) for k in range(1, 7)]
-    windows.plot_rows(rows, tmp_path / "windows.svg")
+    windows.plot_window_rows(rows, tmp_path / "windows.svg")
     assert (tmp_path / "windows.svg").read_bytes().startswith(b"<?xml")
 
 
@@ -56,7 +56,7 @@ def test_a_row_costs_no_more_than_its_budget(past: Table, today: Table, tmp_path
     assert [row for row in again if row.name == "worth most"] == [
         row for row in rows if row.name == "worth most" and row.budget == 0.01
     ]
-    label_economy.plot_rows(rows, tmp_path / "economy.png")
+    label_economy.plot_label_economy(rows, tmp_path / "economy.png")
     assert (tmp_path / "economy.png").stat().st_size > 1000
 
 

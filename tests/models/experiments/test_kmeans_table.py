@@ -14,7 +14,7 @@ from netclust.models.experiments.clustering.kmeans_table import (
     KmeansSettings,
     KmeansSizes,
     run_column,
-    run_table,
+    run_kmeans_table,
 )
 from netclust.models.experiments.clustering.reproduce_kmeans import kmeans_table
 
@@ -48,7 +48,7 @@ def test_no_test_set_takes_part_in_its_own_training(monkeypatch):
 
 
 def test_trained_columns_are_better_than_chance_and_runs_repeat():
-    table = run_table(SMALL, noises=[0.2], draws=2)
+    table = run_kmeans_table(SMALL, noises=[0.2], draws=2)
     mean = {row.name: row.mean for row in table.rows}
     assert max(mean["Iterative"], mean["Spectral"], mean["Pair"]) < 20
     assert mean["None"] > 40
@@ -58,8 +58,8 @@ def test_trained_columns_are_better_than_chance_and_runs_repeat():
 
 
 def test_the_same_table_comes_from_several_processes():
-    one = run_table(SMALL, noises=[0.4], draws=1)
-    assert run_table(SMALL, noises=[0.4], draws=1, jobs=2) == one
+    one = run_kmeans_table(SMALL, noises=[0.4], draws=1)
+    assert run_kmeans_table(SMALL, noises=[0.4], draws=1, jobs=2) == one
 
 
 def test_the_command_writes_rows_with_the_published_numbers_beside(tmp_path, monkeypatch, capsys):

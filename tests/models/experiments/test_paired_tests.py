@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from netclust.errors import InputError
-from netclust.models.experiments.paired_tests import EXACT_UP_TO, compare, paired_t, sign_test, wilcoxon
+from netclust.models.experiments.paired_tests import EXACT_UP_TO, paired_comparison, paired_t, sign_test, wilcoxon
 
 # Test losses of iterative and spectral k-means: T. Finley, PhD thesis, 2009, tables 4.3 and 4.4.
 PRINTED = {
@@ -34,7 +34,7 @@ TABLES = {name: [[float(word) for word in row.split()] for row in rows] for name
     ],
 )
 def test_published_tables_give_no_other_w(name, W, n, wins):
-    found = compare(*TABLES[name], better="lower")
+    found = paired_comparison(*TABLES[name], better="lower")
     assert (found.ranks.W, found.ranks.n, found.ranks.exact) == (W, n, True)
     assert (found.signs.win, found.signs.tie, found.signs.lose) == wins
 
@@ -53,7 +53,7 @@ def test_published_means_come_out():
         ("Synth", 46.46, 58.78),
         ("News", 15.77, 15.06),
     ]:
-        found = compare(*TABLES[name])
+        found = paired_comparison(*TABLES[name])
         assert (found.mean_a, found.mean_b) == (pytest.approx(a, abs=0.006), pytest.approx(b, abs=0.006))
         assert found.difference == pytest.approx(found.mean_a - found.mean_b, abs=1e-12)
         assert found.interval.low <= found.difference <= found.interval.high
@@ -93,16 +93,16 @@ def test_the_normal_approximation_takes_over_without_a_jump():
 
 def test_swapping_the_methods_changes_only_signs():
     a, b = TABLES["News"]
-    there, back = compare(a, b, better="lower"), compare(b, a, better="lower")
+    there, back = paired_comparison(a, b, better="lower"), paired_comparison(b, a, better="lower")
     assert there.ranks == back.ranks
     assert (there.t.t, there.t.p) == (-back.t.t, back.t.p)
     assert (there.signs.win, there.signs.lose) == (back.signs.lose, back.signs.win)
     assert there.signs.p == back.signs.p
-    assert there == compare(a, b, better="lower")
+    assert there == paired_comparison(a, b, better="lower")
 
 
 def test_methods_without_a_difference_are_not_told_apart():
-    same = compare([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
+    same = paired_comparison([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
     assert (same.t.p, same.ranks.p, same.signs.p, same.signs.tie) == (1.0, 1.0, 1.0, 3)
     assert not same.interval.excludes_zero
     constant = paired_t([2.0, 3.0, 4.0], [1.0, 2.0, 3.0])
@@ -121,4 +121,4 @@ def test_methods_without_a_difference_are_not_told_apart():
 )
 def test_bad_input_is_refused(a, b, told):
     with pytest.raises(InputError, match=told):
-        compare(a, b)
+        paired_comparison(a, b)

@@ -14,7 +14,7 @@ from netclust.datasets.simulators.simulate import simulate
 from netclust.errors import InputError
 from netclust.metrics.detection_metrics import auc
 from netclust.models.experiments.peers import PEERS, PeerRun, anomalies, run_peer, unary_features
-from netclust.models.experiments.perceptron_kernels import Perceptron, follow, learn
+from netclust.models.experiments.perceptron_kernels import Perceptron, follow, learn_perceptron
 from netclust.records.encoding import fit_encoding
 from netclust.records.table import Table
 
@@ -208,7 +208,7 @@ def test_the_kernel_equals_its_twin(averaged: bool, trained: int, delay: int) ->
     y = rng.choice([-1.0, 1.0], 300)
     order = rng.permutation(trained)
     p, twin = Perceptron(np.zeros(9), np.zeros(9), np.zeros(1, np.int64)), Twin(9)
-    learn(p, x, y, order)
+    learn_perceptron(p, x, y, order)
     for i in order:
         twin.learn(x[i], y[i])
     scores = np.full(300, np.nan)

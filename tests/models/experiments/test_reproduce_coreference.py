@@ -66,7 +66,7 @@ def test_the_command_says_what_its_json_says(
     def refuse(*_: object) -> None:
         raise AssertionError("what is done is trained again")
 
-    monkeypatch.setattr(litbank_experiments, "learn", refuse)
+    monkeypatch.setattr(litbank_experiments, "learn_coreference", refuse)
     again = reproduce(litbank, "--state", state, "--splits", 2, "--sized", 1, "--json", "-")
     assert again.code == 0, again.err
     assert state.read_bytes() == lines

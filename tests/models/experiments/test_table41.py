@@ -26,10 +26,10 @@ from netclust.models.experiments.detection.table41 import (
     Paired,
     Results,
     TestStream,
-    settings,
+    table41_settings,
 )
 from netclust.models.experiments.detection.table41_plots import write_plots
-from netclust.models.experiments.detection.table41_runs import check_peers, chosen_peers, run_table
+from netclust.models.experiments.detection.table41_runs import check_peers, chosen_peers, run_table41
 from netclust.models.experiments.peers import PEERS, PeerRun, anomalies, run_peer
 from netclust.models.network.evaluation import evaluate_network
 from netclust.models.network.params import PRESETS, TrainParams, load_params
@@ -72,7 +72,7 @@ def tests() -> list[TestStream]:
 @pytest.fixture(scope="module")
 def results(past: Table, tests: list[TestStream]) -> Results:
     presets = {name: quick(name) for name in PRESETS}
-    return run_table(past, tests, draws=2, seeds=2, peers=[PEER], picture=True, presets=presets)
+    return run_table41(past, tests, draws=2, seeds=2, peers=[PEER], picture=True, presets=presets)
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +192,7 @@ def test_a_peer_runs_and_learns_as_often_as_planned(past: Table, tests: list[Tes
     presets = dict.fromkeys(PRESETS, TrainParams(learner="unlearned", reference_size=60))
     names = chosen_peers("all")
     short = [TestStream(test.name, test.table[:length]) for test, length in zip(tests, (150, 70), strict=True)]
-    results = run_table(past, short, draws=4, seeds=1, peers=names, pretrain=1900, presets=presets)
+    results = run_table41(past, short, draws=4, seeds=1, peers=names, pretrain=1900, presets=presets)
     wanted = []
     for name in names:
         draws = 1 if not PEERS[name].varies else 2 if name == "river-arf" else 3
@@ -209,7 +209,7 @@ def test_a_peer_runs_and_learns_as_often_as_planned(past: Table, tests: list[Tes
 def test_peers_in_another_process_decide_the_same(past: Table, tests: list[TestStream]) -> None:
     presets = dict.fromkeys(PRESETS, TrainParams(learner="unlearned", reference_size=60))
     here, beside = (
-        run_table(past, tests[:1], draws=1, seeds=1, peers=["perceptron"], presets=presets, jobs=jobs).rows()
+        run_table41(past, tests[:1], draws=1, seeds=1, peers=["perceptron"], presets=presets, jobs=jobs).rows()
         for jobs in (1, 2)
     )
     assert here == beside
@@ -252,8 +252,8 @@ def test_the_presets_of_a_pair_draw_the_same_referents(name: str) -> None:
 def test_other_referents_are_noticed(past: Table, tests: list[TestStream]) -> None:
     presets = {name: TrainParams(learner="unlearned") for name in PRESETS}
     presets["unlearned-late"] = TrainParams(learner="unlearned", reference_choice="balanced")
-    pairs = run_table(past, tests[1:], draws=1, seeds=1, presets=presets).paired(resamples=50)
-    late = {setting.label for setting in settings() if setting.late}
+    pairs = run_table41(past, tests[1:], draws=1, seeds=1, presets=presets).paired(resamples=50)
+    late = {setting.label for setting in table41_settings() if setting.late}
     pairs = [pair for pair in pairs if pair.against == UNLEARNED]
     assert {pair.setting for pair in pairs if not pair.same_referents} == late
     assert all(pair.auc is None for pair in pairs)  # one draw
@@ -270,7 +270,7 @@ def test_what_no_seed_changes_is_trained_once(past: Table, tests: list[TestStrea
     plain = TrainParams(learner="unlearned", reference_size=60)
     presets = dict.fromkeys(PRESETS, plain) | {"late": TrainParams(learner="unlearned", false_alarm_rate=0.1)}
     done: list[tuple[int, int]] = []
-    results = run_table(past, tests[1:], draws=1, seeds=2, presets=presets, on_progress=lambda *at: done.append(at))
+    results = run_table41(past, tests[1:], draws=1, seeds=2, presets=presets, on_progress=lambda *at: done.append(at))
     assert sorted(fits) == [("unlearned", seed) for seed in (*[0] * 10, 1)]
     total = sum(len(entry.runs) for entry in results.entries.values())
     assert done == [(i + 1, total) for i in range(total)]
@@ -340,17 +340,17 @@ def test_the_records_are_resampled() -> None:
 
 def test_what_cannot_work_is_refused_before_the_start(past: Table, tests: list[TestStream]) -> None:
     with pytest.raises(InputError, match="1 draw and 1 seed"):
-        run_table(past, tests, draws=0)
+        run_table41(past, tests, draws=0)
     with pytest.raises(InputError, match="needs test records"):
-        run_table(past, [])
+        run_table41(past, [])
     with pytest.raises(InputError, match="a name of its own"):
-        run_table(past, [tests[0], tests[0]])
+        run_table41(past, [tests[0], tests[0]])
     with pytest.raises(InputError, match="normal records to learn from, 1300 are needed"):
-        run_table(past, tests, peers=["river-hst"], pretrain=500)
+        run_table41(past, tests, peers=["river-hst"], pretrain=500)
     table = simulate(50, seed=9).table()
     table.label[3] = 0
     with pytest.raises(InputError, match="holes: 1 records have no label"):
-        run_table(past, [TestStream("holes", table)])
+        run_table41(past, [TestStream("holes", table)])
 
 
 def test_an_absent_package_is_named_before_the_start(monkeypatch: Any) -> None:

@@ -17,10 +17,10 @@ from netclust.models.multilabel.binary_network import (
     METHODS,
     Inference,
     Labelling,
+    binary_network_value,
     infer,
     infer_degraded,
     normal_form,
-    value,
 )
 
 Matrix = NDArray[np.float64]
@@ -126,7 +126,9 @@ def test_the_fixtures_hold(name: str) -> None:
         found = infer(theta, pair, method)  # type: ignore[arg-type]
         assert found.labels[0].tolist() == labels
         if method in ("exact", "lp", "cut"):
-            assert value(theta, pair, found.labels)[0] == pytest.approx(best if method == "exact" else bound)
+            assert binary_network_value(theta, pair, found.labels)[0] == pytest.approx(
+                best if method == "exact" else bound
+            )
 
 
 @pytest.mark.parametrize("labels", [1, 2, 3, 7, 12])
@@ -134,22 +136,22 @@ def test_the_fixtures_hold(name: str) -> None:
 def test_exact_search_equals_trying_all(labels: int, seed: int) -> None:
     theta, pair = network(np.random.default_rng([labels, seed]), labels, 8)
     all_ = every_labelling(labels)
-    values = np.array([value(np.repeat(row[None], len(all_), 0), pair, all_) for row in theta])
+    values = np.array([binary_network_value(np.repeat(row[None], len(all_), 0), pair, all_) for row in theta])
     found = infer(theta, pair, "exact")
     assert (found.labels == all_[values.argmax(axis=1)]).all()
     for rho in (1.0, 0.9, 0.5, 0.0):
         offset = np.full(len(theta), 0.3)
         got = infer_degraded(theta, pair, rho, offset)
-        reached, bar = value(theta, pair, got.labels) + offset, rho * (values.max(axis=1) + 0.3)
+        reached, bar = binary_network_value(theta, pair, got.labels) + offset, rho * (values.max(axis=1) + 0.3)
         below = np.where(values + 0.3 <= bar[:, None] + 1e-9, values + 0.3, -np.inf).max(axis=1)
         assert np.allclose(reached, np.where(np.isfinite(below), below, values.min(axis=1) + 0.3))
 
 
 def test_twenty_labels_are_searched_and_more_are_refused() -> None:
     theta, pair = network(np.random.default_rng(0), 20, 2)
-    best = value(theta, pair, infer(theta, pair, "exact").labels)
+    best = binary_network_value(theta, pair, infer(theta, pair, "exact").labels)
     for method in ("greedy", "lbp", "combine"):
-        assert (value(theta, pair, infer(theta, pair, method).labels) <= best + 1e-9).all()  # type: ignore[arg-type]
+        assert (binary_network_value(theta, pair, infer(theta, pair, method).labels) <= best + 1e-9).all()  # type: ignore[arg-type]
     theta, pair = network(np.random.default_rng(0), 21)
     for search in (lambda: infer(theta, pair), lambda: infer_degraded(theta, pair, 0.9)):
         with pytest.raises(InputError, match="21 labels have too many labellings to try them all, 20 have not"):
@@ -209,10 +211,10 @@ def test_the_linear_program_equals_the_half_integral_labellings(uniform: bool) -
         all_ = every_labelling(labels, (0.0, 0.5, 1.0)) if labels < 6 else None
         reference = np.zeros_like(theta)
         best_half_integral(theta, pair, reference)
-        bound = value(theta, pair, reference)
+        bound = binary_network_value(theta, pair, reference)
         found = infer(theta, pair, "lp")
-        assert value(theta, pair, found.labels) == pytest.approx(bound)
-        assert (bound >= value(theta, pair, infer(theta, pair).labels) - 1e-9).all()
+        assert binary_network_value(theta, pair, found.labels) == pytest.approx(bound)
+        assert (bound >= binary_network_value(theta, pair, infer(theta, pair).labels) - 1e-9).all()
         if all_ is not None:
             for row, best in zip(theta, bound, strict=True):
                 assert max(plain_value(row, pair, y) for y in all_) == pytest.approx(best)
@@ -226,7 +228,7 @@ def test_pairs_of_halves_add_up() -> None:
     assert np.allclose(found.pairs().sum(axis=0), found.pair_sums())
     above = pair[np.triu_indices(6, 1)]
     values = (theta * labels).sum(axis=1) + found.pairs() @ above
-    assert np.allclose(values, value(theta, pair, labels))
+    assert np.allclose(values, binary_network_value(theta, pair, labels))
     assert np.allclose(values, [plain_value(row, pair, y) for row, y in zip(theta, labels, strict=True)])
 
 
@@ -280,9 +282,9 @@ def test_bad_potentials_are_refused() -> None:
     with pytest.raises(InputError, match="offsets for 2 rows"):
         infer_degraded(good, pair, 1.0, np.zeros(3))
     with pytest.raises(InputError, match="labels are 0, 1/2 or 1"):
-        value(good, pair, good + 0.3)
+        binary_network_value(good, pair, good + 0.3)
     with pytest.raises(InputError, match="labels have shape"):
-        value(good, pair, good[:1])
+        binary_network_value(good, pair, good[:1])
 
 
 @settings(max_examples=40, deadline=None)
@@ -298,8 +300,8 @@ def test_a_cut_finds_the_value_of_the_linear_program(labels: int, seed: int, uni
     found, bound = np.zeros_like(theta), np.zeros(len(theta))
     cut_labels(theta, pair, found, bound)
     program = infer(theta, pair, "lp").labels
-    assert value(theta, pair, found) == pytest.approx(bound)  # labels reach what the flow says
-    assert value(theta, pair, program) == pytest.approx(bound)
+    assert binary_network_value(theta, pair, found) == pytest.approx(bound)  # labels reach what the flow says
+    assert binary_network_value(theta, pair, program) == pytest.approx(bound)
     assert (infer(theta, pair, "cut").labels == found).all()
 
 
@@ -308,14 +310,14 @@ def test_whole_labels_persist() -> None:
     for uniform in (False, True):
         theta, pair = network(rng, 8, 60, uniform=uniform)
         theta, pair = 2 * theta, pair / 2  # so that some, and not all, are open
-        best = value(theta, pair, infer(theta, pair).labels)
+        best = binary_network_value(theta, pair, infer(theta, pair).labels)
         for method in ("lp", "cut"):
             found = infer(theta, pair, method)  # type: ignore[arg-type]
             assert 0 < found.open.mean() < 1
             for row, y, top in zip(theta, found.labels, best, strict=True):
                 pinned = np.where(y == 1, 1e3, np.where(y == 0, -1e3, row))[None]
                 around = infer(pinned, pair).labels
-                assert value(row[None], pair, around)[0] == pytest.approx(top)
+                assert binary_network_value(row[None], pair, around)[0] == pytest.approx(top)
 
 
 def test_attracting_pairs_leave_no_labels_open() -> None:
@@ -327,6 +329,6 @@ def test_attracting_pairs_leave_no_labels_open() -> None:
 
 def test_cuts_of_many_labels_are_not_below_combined_search() -> None:
     theta, pair = network(np.random.default_rng(8), 40, 5)
-    relaxed = value(theta, pair, infer(theta, pair, "cut").labels)
-    assert (relaxed >= value(theta, pair, infer(theta, pair, "combine").labels) - 1e-9).all()
-    assert relaxed == pytest.approx(value(theta, pair, infer(theta, pair, "lp").labels))
+    relaxed = binary_network_value(theta, pair, infer(theta, pair, "cut").labels)
+    assert (relaxed >= binary_network_value(theta, pair, infer(theta, pair, "combine").labels) - 1e-9).all()
+    assert relaxed == pytest.approx(binary_network_value(theta, pair, infer(theta, pair, "lp").labels))

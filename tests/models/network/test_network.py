@@ -16,7 +16,7 @@ from netclust.linking.verdicts import ROOT
 from netclust.models.network import train_network as network
 from netclust.models.network.evaluation import evaluate_network
 from netclust.models.network.params import TrainParams
-from netclust.models.network.train_network import best_scores, train_network, with_reference
+from netclust.models.network.train_network import best_scores, network_with_reference, train_network
 from netclust.records.batch import Batch
 from netclust.records.encoding import fit_encoding
 from netclust.records.schema import parse_schema
@@ -273,10 +273,10 @@ def test_the_calibrated_root_is_the_one_linked_to(table: Table, later: Table) ->
 
 def test_another_draw_keeps_the_weights(table: Table, model: Model) -> None:
     batch = model.encoding.encode(table)
-    other = with_reference(model, batch, 50, seed=3)
+    other = network_with_reference(model, batch, 50, seed=3)
     assert len(other.reference) == 50
     assert other.w is model.w
-    assert other.reference.seq.tolist() != with_reference(model, batch, 50, seed=4).reference.seq.tolist()
+    assert other.reference.seq.tolist() != network_with_reference(model, batch, 50, seed=4).reference.seq.tolist()
 
 
 # Evaluation

@@ -27,7 +27,7 @@ from netclust.models.network.network_loss import (
 from netclust.models.network.params import TrainParams
 from netclust.models.network.stream_perceptron import StreamRule, root_is_right, train_stream
 from netclust.models.network.train_network import fit_network, train_network
-from netclust.problems.loss_learning import measure as quality
+from netclust.problems.loss_learning import measure_loss as quality
 from netclust.records.batch import Batch
 from netclust.scoring.model import Model
 
@@ -208,10 +208,10 @@ def test_prices_of_delta_f_train_the_weights_of_delta_f():
 
 def decided(batch, weights, window=100):
     """False-alarm and detection rates of best links, root included, to the records before."""
-    from netclust.models.network.network_problem import NetworkProblem, cut_slices
+    from netclust.models.network.network_problem import NetworkProblem, cut_network_slices
     from netclust.scoring.similarity import WeightLayout
 
-    (x, y), *_ = cut_slices(batch, length=len(batch))
+    (x, y), *_ = cut_network_slices(batch, length=len(batch))
     parents = NetworkProblem(WeightLayout(2, WIDTHS, 1), window).predict(x, weights).parents
     alarm = (parents < 0) | ~IS_NORMAL[y.label[np.maximum(parents, 0)]]
     normal = IS_NORMAL[y.label]

@@ -12,7 +12,7 @@ import twins
 from netclust.errors import InputError
 from netclust.learners.perceptron import Lsp, Lspa
 from netclust.models.network.arc_prices import ArcPrices
-from netclust.models.network.network_problem import Arcs, NetworkProblem, StreamLabels, cut_slices
+from netclust.models.network.network_problem import Arcs, NetworkProblem, StreamLabels, cut_network_slices
 from netclust.models.network.stream_perceptron import StreamRule, train_stream
 from netclust.records.batch import Batch
 from netclust.scoring.similarity import WeightLayout, root_count
@@ -54,7 +54,9 @@ def test_one_record_at_a_time_learns_what_the_stream_trainer_learns(rule, update
     batch = stream()
     learner = {"lsp": Lsp(), "lspa": Lspa()}[update]
     problem = problem_of(batch, rule)
-    fitted = learner.fit(problem, cut_slices(batch, root=rule.root, is_normal=IS_NORMAL), epochs=rule.epochs, C=rule.C)
+    fitted = learner.fit(
+        problem, cut_network_slices(batch, root=rule.root, is_normal=IS_NORMAL), epochs=rule.epochs, C=rule.C
+    )
     want = train_stream(batch, WIDTHS, msgspec.structs.replace(rule, update=update), is_normal=IS_NORMAL)
     np.testing.assert_allclose(fitted.last, want.last, rtol=0, atol=1e-9)
     np.testing.assert_allclose(fitted.averaged, want.averaged, rtol=0, atol=1e-9)
@@ -68,7 +70,7 @@ def test_f9_through_the_protocol():
     problem = NetworkProblem(WeightLayout(1, (), 1), window=3)
     seen, w = [], np.zeros(2)
     for epoch in (1, 2):
-        for j, example in enumerate(cut_slices(batch), start=1):
+        for j, example in enumerate(cut_network_slices(batch), start=1):
             h, _ = problem.max_violating(*example, w, 1.0)
             star = problem.gold(*example, w)
             w = Lsp().fit(problem, [example], epochs=1, w0=w).last
@@ -88,7 +90,7 @@ def test_scores_and_features_of_arcs_are_those_of_their_numpy_twins(length, wind
     layout = WeightLayout(3, WIDTHS, 1)
     problem, w = NetworkProblem(layout, window), rng.normal(size=layout.dimension)
     num, code = batch.num.T, batch.code.T
-    for x, _ in cut_slices(batch, length=length):
+    for x, _ in cut_network_slices(batch, length=length):
         scores = problem._scores(x, w)
         for row, j in zip(scores, range(x.lo, x.hi), strict=True):
             lo = max(0, j - window)
@@ -108,7 +110,9 @@ def test_no_arcs_of_a_stretch_beat_ours(absent, prices):
     batch, rng, window = stream(7, n=9, classes=3), np.random.default_rng(1), 3
     layout = WeightLayout(3, WIDTHS, 1)
     problem = NetworkProblem(layout, window, r=0.5, absent=absent, prices=prices)
-    for (x, y), w in product(cut_slices(batch, length=4, is_normal=IS_NORMAL), rng.normal(size=(10, layout.dimension))):
+    for (x, y), w in product(
+        cut_network_slices(batch, length=4, is_normal=IS_NORMAL), rng.normal(size=(10, layout.dimension))
+    ):
         choices = [[-1, *range(max(0, j - window), j)] for j in range(x.lo, x.hi)]
         every = [Arcs(x.lo, np.array(parents)) for parents in product(*choices)]
         score = {h: float(w @ problem.joint_features(x, h)) for h in every}
@@ -131,7 +135,7 @@ def test_no_arcs_of_a_stretch_beat_ours(absent, prices):
 def test_a_class_seen_before_but_not_in_the_window_is_passed_over_or_sent_to_the_root():
     a = np.zeros((4, 1), np.float32)
     batch = Batch(num=a, code=np.zeros((4, 0), np.uint16), label=np.array([0, 1, 1, 0]))
-    x, y = cut_slices(batch, length=4)[0]
+    x, y = cut_network_slices(batch, length=4)[0]
     for absent, parents in (("window", [-1, -1, 1, -1]), ("global", [-1, -1, 1, -2])):
         problem = NetworkProblem(WeightLayout(1, (), 1), window=2, absent=absent)
         assert problem.gold(x, y, np.zeros(2)).parents.tolist() == parents
@@ -141,12 +145,12 @@ def test_a_class_seen_before_but_not_in_the_window_is_passed_over_or_sent_to_the
 def test_bad_input_is_refused():
     batch = stream()
     with pytest.raises(InputError, match="at least 1 record"):
-        cut_slices(batch, length=0)
+        cut_network_slices(batch, length=0)
     with pytest.raises(InputError, match="needs a label"):
-        cut_slices(Batch(num=batch.num, code=batch.code))
+        cut_network_slices(Batch(num=batch.num, code=batch.code))
     with pytest.raises(InputError, match="training window"):
         NetworkProblem(WeightLayout(3, WIDTHS, 1), window=0)
-    x, _ = cut_slices(batch)[0]
+    x, _ = cut_network_slices(batch)[0]
     with pytest.raises(InputError, match="root features"):
         NetworkProblem(WeightLayout(3, WIDTHS, 0)).predict(x, np.zeros(18))
     with pytest.raises(InputError, match="number of weights"):

@@ -11,7 +11,7 @@ import pytest
 from netclust.linking.linker import LinkerConfig
 from netclust.models.network.evaluation import evaluate_network
 from netclust.models.network.params import TrainParams
-from netclust.models.network.train_network import train_network, with_reference
+from netclust.models.network.train_network import network_with_reference, train_network
 from netclust.records.reader import read_table
 from netclust.records.schema import load_schema
 from netclust.records.table import Table
@@ -47,7 +47,7 @@ def test_replicated_rows_stay_within_their_spread(files, params, reference_only,
     ):
         runs = []
         for draw in range(5):
-            d = evaluate_network(with_reference(model, stream, 280, draw), [test], config).decisions
+            d = evaluate_network(network_with_reference(model, stream, 280, draw), [test], config).decisions
             runs.append([100 * x for x in (d.accuracy, d.detection_rate, d.false_positive_rate)])
         spread = np.maximum(np.std(runs, axis=0, ddof=1), 0.05)
         assert (np.abs(np.mean(runs, axis=0) - published) <= spread).all()

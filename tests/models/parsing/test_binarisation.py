@@ -14,7 +14,7 @@ from netclust.models.parsing.binarisation import Binarisation
 from netclust.models.parsing.bracket_metrics import measure_trees
 from netclust.models.parsing.cross_fitting import cross_fit
 from netclust.models.parsing.grammar import Grammar
-from netclust.models.parsing.syntax import Tree, bracketed, spans, tags_of, words_of
+from netclust.models.parsing.syntax import Tree, bracketed_syntax, syntax_spans, syntax_tags, syntax_words
 
 LABELS = st.sampled_from(["S", "NP", "PRT|ADVP", "-LRB-", "X_Y"])
 WORDS = st.builds(lambda label, word: Tree(label, word=word), LABELS, st.sampled_from(["a", "b", "c"]))
@@ -40,8 +40,8 @@ def leaf(tag: str, word: str = "w") -> Tree:
 @given(TREES, WAYS)
 def test_binary_trees_go_back_to_what_they_were(tree: Tree, way: Binarisation) -> None:
     binary = way.binary(tree)
-    assert all(len(node.children) in (0, 2) for node, _, _ in spans(binary))
-    assert words_of(binary) == words_of(tree)
+    assert all(len(node.children) in (0, 2) for node, _, _ in syntax_spans(binary))
+    assert syntax_words(binary) == syntax_words(tree)
     assert way.undo(binary) == tree
 
 
@@ -52,8 +52,8 @@ def test_a_grammar_makes_the_trees_that_it_was_read_off(trees: list[Tree], way: 
     for tree in trees:
         h = grammar.derivation(tree)
         assert h is not None
-        assert len(h) == 2 * len(words_of(tree)) - 1
-        assert grammar.tree(h, words_of(tree)) == tree
+        assert len(h) == 2 * len(syntax_words(tree)) - 1
+        assert grammar.tree(h, syntax_words(tree)) == tree
         for start, end, symbol, split, rule in h.tolist():
             assert (split < 0) == (rule < 0) == (end == start + 1)
             assert start < split < end or grammar.tag_of[symbol] >= 0
@@ -61,12 +61,14 @@ def test_a_grammar_makes_the_trees_that_it_was_read_off(trees: list[Tree], way: 
 
 def test_markov_orders_are_what_is_remembered() -> None:
     tree = Tree("VP", tuple(leaf(tag) for tag in "ABCD"))
-    assert bracketed(Binarisation(horizontal=None).binary(tree)) == "(VP (A w) (@VP|A (B w) (@VP|A_B (C w) (D w))))"
-    assert bracketed(Binarisation(horizontal=1).binary(tree)) == "(VP (A w) (@VP|A (B w) (@VP|B (C w) (D w))))"
+    assert (
+        bracketed_syntax(Binarisation(horizontal=None).binary(tree)) == "(VP (A w) (@VP|A (B w) (@VP|A_B (C w) (D w))))"
+    )
+    assert bracketed_syntax(Binarisation(horizontal=1).binary(tree)) == "(VP (A w) (@VP|A (B w) (@VP|B (C w) (D w))))"
     left = Binarisation(direction="left", horizontal=1).binary(tree)
-    assert bracketed(left) == "(VP (@VP|D (@VP|C (A w) (B w)) (C w)) (D w))"
+    assert bracketed_syntax(left) == "(VP (@VP|D (@VP|C (A w) (B w)) (C w)) (D w))"
     inner = Tree("S", (Tree("NP", (leaf("N"), Tree("PP", (leaf("P"), leaf("N"))))), leaf("V")))
-    third = bracketed(Binarisation(vertical=3).binary(inner))
+    third = bracketed_syntax(Binarisation(vertical=3).binary(inner))
     assert third == "(S (NP^S (N w) (PP^NP^S (P w) (N w))) (V w))"
 
 
@@ -75,11 +77,11 @@ def test_deep_and_long_trees_are_no_trouble() -> None:
     for _ in range(2000):
         deep = Tree("X", (deep, leaf("N")))
     for way in (Binarisation(), Binarisation(vertical=3)):
-        assert len(words_of(way.undo(way.binary(deep)))) == 2001
+        assert len(syntax_words(way.undo(way.binary(deep)))) == 2001
     wide = Tree("X", tuple(leaf("N") for _ in range(2000)))
-    assert sum(node.word is None for node, _, _ in spans(Binarisation().undo(Binarisation().binary(wide)))) == 1
+    assert sum(node.word is None for node, _, _ in syntax_spans(Binarisation().undo(Binarisation().binary(wide)))) == 1
     assert deep == deep
-    assert len(tags_of(deep)) == 2001
+    assert len(syntax_tags(deep)) == 2001
 
 
 def test_what_a_grammar_does_not_make_has_no_derivation() -> None:

@@ -25,7 +25,7 @@ from netclust.models.parsing.likelihood import expected_features, train_likeliho
 from netclust.models.parsing.parse_grid import tree_program
 from netclust.models.parsing.parsing_problem import GrammarProblem, Parse, Sentence, generative_weights
 from netclust.models.parsing.span_features import SpanVocabulary, names_of_span
-from netclust.models.parsing.syntax import Tree, bracketed, words_of
+from netclust.models.parsing.syntax import Tree, bracketed_syntax, syntax_words
 from netclust.models.parsing.task import TASK, GrammarSettings
 from netclust.models.parsing.toy_treebank import toy_trees
 from netclust.models.structured_model import KIND, StructuredModel
@@ -33,7 +33,7 @@ from netclust.models.structured_task import choose_cost, learn
 from netclust.problems.sparse_features import in_full
 
 TREES = toy_trees(40, seed=1)
-NEW = [TreeExample(words_of(tree), tree) for tree in toy_trees(60, seed=2)]
+NEW = [TreeExample(syntax_words(tree), tree) for tree in toy_trees(60, seed=2)]
 
 
 def prepared(
@@ -205,14 +205,14 @@ def test_words_that_were_never_seen_and_sentences_without_a_tree() -> None:
     w = learn(TASK, settings, encoder, examples).w
     x, none = encoder.example(TreeExample(("the", "zorker", "saw", "the", "quonker", ".")))
     assert none is None
-    assert bracketed(problem.predict(x, w).tree) == (
+    assert bracketed_syntax(problem.predict(x, w).tree) == (
         "(S (NP (DT the) (NN zorker)) (VP (VBD saw) (NP (DT the) (NN quonker))) (. .))"
     )
     x, _ = encoder.example(TreeExample((".", "the", "the", ".")))
     broken = problem.predict(x, w)
     assert len(broken.rows) == 0
     assert broken.tree.label == "FRAG"
-    assert words_of(broken.tree) == (".", "the", "the", ".")
+    assert syntax_words(broken.tree) == (".", "the", "the", ".")
     assert problem.loss(examples[0][1], broken) == 100.0
     assert not problem.joint_features(x, broken).any()
     with pytest.raises(InputError, match="no tree as given"):
@@ -272,7 +272,7 @@ def test_spans_one_by_one_are_called_best() -> None:
 
 def test_notes_of_training_sentences_are_of_parsers_that_have_not_seen_them() -> None:
     fitted, notes = cross_fitted_notes(TREES, Binarisation())
-    seen = [fitted.notes(words_of(tree)) for tree in TREES]
+    seen = [fitted.notes(syntax_words(tree)) for tree in TREES]
 
     def right(said: Any) -> int:
         total = 0
@@ -338,10 +338,10 @@ def file() -> bytes:
     ],
 )
 def test_a_spoiled_model_file_is_refused(file: bytes, change: Any) -> None:
-    arrays, header = container.unpack(file, KIND, "model")
+    arrays, header = container.unpack_container(file, KIND, "model")
     change(header["encoder"])
     with pytest.raises((ModelError, InputError)):
-        StructuredModel.from_bytes(container.pack(KIND, arrays, header))
+        StructuredModel.from_bytes(container.pack_container(KIND, arrays, header))
 
 
 def test_settings_that_cannot_be_meant_are_refused() -> None:

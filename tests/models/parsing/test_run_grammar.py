@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from cli_cases import complaint
 
-from netclust.models.parsing.syntax import bracketed
+from netclust.models.parsing.syntax import bracketed_syntax
 from netclust.models.parsing.toy_treebank import toy_trees
 from netclust.models.parsing.treebanks import read_trees
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture
 def trees(tmp_path: Path) -> Path:
-    (tmp_path / "trees.mrg").write_text("".join(f"{bracketed(tree)}\n" for tree in toy_trees(40)))
+    (tmp_path / "trees.mrg").write_text("".join(f"{bracketed_syntax(tree)}\n" for tree in toy_trees(40)))
     return tmp_path / "trees.mrg"
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netclust.errors import InputError
-from netclust.models.parsing.syntax import Tree, bracketed, tags_of, words_of
+from netclust.models.parsing.syntax import Tree, bracketed_syntax, syntax_tags, syntax_words
 from netclust.models.parsing.toy_treebank import toy_trees
 from netclust.models.parsing.treebanks import (
     MAX_DEPTH,
@@ -40,7 +40,7 @@ def test_the_penn_format_is_read_and_cleaned(tmp_path: Path) -> None:
     path = tmp_path / "some.mrg"
     path.write_text(PENN)
     trees = read_trees(path).trees
-    assert [bracketed(tree) for tree in trees] == [
+    assert [bracketed_syntax(tree) for tree in trees] == [
         "(S (NP (DT The) (NN report)) (VP (VBZ is) (VP (VBN seen) (PP (-LRB- -LRB-) (IN in) (NP (NNP Rome))))) (. .))",
         "(TOP (FRAG (UH Yes)))",
         "(TOP (S (UH No)) (. .))",
@@ -48,13 +48,13 @@ def test_the_penn_format_is_read_and_cleaned(tmp_path: Path) -> None:
     everything = read_trees(path, functional_tags=True, traces=True).trees
     assert len(everything) == 4
     assert everything[0].children[0].label == "NP-SBJ-1"
-    assert words_of(everything[1]) == ("*", "0")
+    assert syntax_words(everything[1]) == ("*", "0")
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bytes])
 def test_files_come_back_packed_or_not(tmp_path: Path, pack: object) -> None:
     path, trees = tmp_path / "some.mrg", toy_trees(20)
-    path.write_bytes(pack("".join(f"{bracketed(tree)}\n" for tree in trees).encode()))  # type: ignore[operator]
+    path.write_bytes(pack("".join(f"{bracketed_syntax(tree)}\n" for tree in trees).encode()))  # type: ignore[operator]
     assert read_trees(path).trees == trees
 
 
@@ -72,7 +72,7 @@ NAMES = st.text(
     )
 )
 def test_any_tree_comes_back(tree: Tree) -> None:
-    assert list(parse_brackets(bracketed(tree).replace(" ", "\n "))) == [tree]
+    assert list(parse_brackets(bracketed_syntax(tree).replace(" ", "\n "))) == [tree]
 
 
 @settings(max_examples=150, deadline=None)
@@ -84,7 +84,7 @@ def test_any_text_is_read_or_refused_with_its_line(text: str) -> None:
         assert str(error).startswith("file line ")  # noqa: PT017 (nothing is raised for some texts)
     else:
         assert text.count("(") == text.count(")")
-        assert sum(len(words_of(tree)) for tree in trees) <= len(text)
+        assert sum(len(syntax_words(tree)) for tree in trees) <= len(text)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_million_brackets_are_refused_at_once(tmp_path: Path) -> None:
 
 def test_cleaning_keeps_labels_that_begin_with_a_mark() -> None:
     (tree,) = parse_brackets("(S (-LRB- x) (NP=2 (N y)) (ADVP|PRT-DIR (-NONE- *)))")
-    assert bracketed(clean(tree) or tree) == "(S (-LRB- x) (NP (N y)))"
+    assert bracketed_syntax(clean(tree) or tree) == "(S (-LRB- x) (NP (N y)))"
 
 
 def test_sentences_are_lines(tmp_path: Path) -> None:
@@ -151,13 +151,13 @@ def test_toy_trees_are_those_of_the_seed_with_all_their_ambiguities() -> None:
     assert trees == toy_trees(400, seed=3)
     assert trees != toy_trees(400, seed=4)
     assert trees[:100] == toy_trees(100, seed=3)
-    written = [bracketed(tree) for tree in trees]
+    written = [bracketed_syntax(tree) for tree in trees]
     for shape in ("(NX (NNS", "(SBAR (IN that)", "(ADVP (RB", "(CC and) (NP", "(NP (PRP"):
         assert any(shape in one for one in written)
     for tree in trees:
-        tags = tags_of(tree)
-        assert len(tags) == len(words_of(tree)) <= 15
-    quiet = [bracketed(tree) for tree in toy_trees(300, seed=3, noise=0.0)]
+        tags = syntax_tags(tree)
+        assert len(tags) == len(syntax_words(tree)) <= 15
+    quiet = [bracketed_syntax(tree) for tree in toy_trees(300, seed=3, noise=0.0)]
     seen = [one for one in quiet if "(IN with) (NP (DT the) (NN telescope" in one]
     assert seen
     assert all("(NN pilot)) (PP (IN with) (NP (DT the) (NN telescope)))" in one or "pilot" not in one for one in seen)

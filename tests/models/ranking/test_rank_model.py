@@ -12,7 +12,7 @@ from sklearn.base import clone
 from netclust.datasets.queries import Queries, Query
 from netclust.errors import InputError, ModelError
 from netclust.foundation import container
-from netclust.models.experiments.ranking.wikiqa import WikiqaRun, comparisons, rows_of
+from netclust.models.experiments.ranking.wikiqa import WikiqaRun, wikiqa_comparisons, wikiqa_rows
 from netclust.models.ranking.answer_features import AnswerFeatures
 from netclust.models.ranking.rank_model import KIND, RankModel, train_ranking
 from netclust.models.ranking.token_overlap_kernels import common_sequences, tiled_words
@@ -89,7 +89,7 @@ def test_a_file_ranks_the_same(tmp_path: Path, model: Any) -> None:
 def test_corrupt_files_are_refused(tmp_path: Path) -> None:
     model = train_ranking(numbers(), RankSettings(C=1.0, epochs=1))
     data = model.to_bytes()
-    arrays, header = container.unpack(data, KIND, "m")
+    arrays, header = container.unpack_container(data, KIND, "m")
     for change, part in (
         ({"weights": np.zeros(3)}, "weights"),
         ({"scale": np.array([1.0, 0.0])}, "scales above 0"),
@@ -97,9 +97,9 @@ def test_corrupt_files_are_refused(tmp_path: Path) -> None:
         ({"more": np.zeros(1)}, "more"),
     ):
         with pytest.raises(ModelError, match=part):
-            RankModel.from_bytes(container.pack(KIND, {**arrays, **change}, header), "m")
+            RankModel.from_bytes(container.pack_container(KIND, {**arrays, **change}, header), "m")
     with pytest.raises(ModelError):
-        RankModel.from_bytes(container.pack(KIND, arrays, {**header, "more": 1}), "m")
+        RankModel.from_bytes(container.pack_container(KIND, arrays, {**header, "more": 1}), "m")
     with pytest.raises(ModelError):
         RankModel.from_bytes(data[:-9], "m")
 
@@ -128,9 +128,9 @@ def test_choosing_does_not_see_what_is_held_out() -> None:
 
 
 def _examples(queries: Queries) -> list[Any]:
-    from netclust.models.ranking.rank_model import CandidateFeatures, examples_of
+    from netclust.models.ranking.rank_model import CandidateFeatures, rank_examples
 
-    return examples_of(CandidateFeatures.fit(queries), queries, pairs=True)
+    return rank_examples(CandidateFeatures.fit(queries), queries, pairs=True)
 
 
 def test_estimators_behave_like_others() -> None:
@@ -176,11 +176,11 @@ def test_the_table_of_wikiqa_is_of_its_runs() -> None:
         WikiqaRun("sr", 0, "C 1", [[1, 0], [1]], [[1, 0], [0, 1]]),
         WikiqaRun("sr", 1, "C 2", [[0, 1], [1]], [[1, 0], [1, 0]]),
     ]
-    rows = {(row.model, row.part): row for row in rows_of(runs)}
+    rows = {(row.model, row.part): row for row in wikiqa_rows(runs)}
     sr = rows["sr", "dev"]
     assert (sr.questions, sr.mixed_questions, sr.seeds, sr.chosen) == (2, 1, 2, ["C 1", "C 2"])
     assert (sr.mean[0], sr.mixed[0]) == pytest.approx((87.5, 75.0))
     assert rows["svm", "test"].sd is None
     assert rows["svm", "test"].published == (54.67, 55.90, 39.66)
-    (found,) = comparisons(runs).values()
+    (found,) = wikiqa_comparisons(runs).values()
     assert found.difference == pytest.approx(37.5)

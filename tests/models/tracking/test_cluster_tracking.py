@@ -31,12 +31,12 @@ from netclust.models.tracking.cluster_tracking import (
     TRACKING,
     Known,
     matched_pairs,
-    nearest_first,
     same_class,
     track,
-    windows_of,
+    track_nearest_first,
+    tracking_windows,
 )
-from netclust.models.tracking.profile_pairs import NEAREST, candidate_pairs, distances
+from netclust.models.tracking.profile_pairs import NEAREST, candidate_pairs, profile_distances
 from netclust.scoring.model import Model
 
 
@@ -57,7 +57,7 @@ def model() -> Model:
 @pytest.fixture(scope="module")
 def windows(model: Model) -> list[Known]:
     stream = simulate(8000, seed=2, day=1, attacks=(*KNOWN, *HELD_BACK), attack_share=0.4)
-    return list(windows_of(model, stream.table(), 2000))
+    return list(tracking_windows(model, stream.table(), 2000))
 
 
 def test_a_profile_is_in_the_schemas_own_terms(model: Model) -> None:
@@ -117,7 +117,7 @@ def test_candidates_are_the_nearest_of_either_side() -> None:
 
 def test_attributes_that_one_model_does_not_have_say_nothing() -> None:
     old, new = [seen(1, "S0", 0.5, size=3.0)], [seen(2, "S0", 0.5)]
-    assert distances(candidate_pairs(old, new)).tolist() == [0.0]
+    assert profile_distances(candidate_pairs(old, new)).tolist() == [0.0]
 
 
 def test_a_cluster_has_one_predecessor_or_none() -> None:
@@ -130,8 +130,8 @@ def test_a_cluster_has_one_predecessor_or_none() -> None:
 
 def test_a_matching_is_never_worth_less_than_nearest_first(windows: list[Known]) -> None:
     pairs = candidate_pairs(windows[0].profiles, windows[1].profiles)
-    graph, scores = graph_of(pairs, general=False), 0.3 - distances(pairs)
-    greedy = chosen_edges(graph, nearest_first(graph, scores))
+    graph, scores = graph_of(pairs, general=False), 0.3 - profile_distances(pairs)
+    greedy = chosen_edges(graph, track_nearest_first(graph, scores))
     best = [t.score for t in track(windows[0].profiles, windows[1].profiles)]
     assert scores[greedy].sum() <= sum(best) + 1e-9
     assert (scores[greedy] > 0).all()

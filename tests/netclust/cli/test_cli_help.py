@@ -15,7 +15,7 @@ import pytest
 import typer
 
 from netclust.cli.app import load_commands
-from netclust.datasets.simulators.capture_simulator import expected_bytes, simulate_capture
+from netclust.datasets.simulators.capture_simulator import expected_capture_bytes, simulate_capture
 from netclust.errors import InputError, MissingExtraError
 from netclust.foundation.optional import require_optional
 
@@ -102,7 +102,7 @@ def test_simulating_says_first_how_much_it_will_write(
 def test_a_capture_is_small_unless_more_is_asked_for() -> None:
     default = simulate_capture.__kwdefaults__
     assert default is not None
-    assert expected_bytes(default["hours"], default["hosts"], default["scale"], default["snaplen"]) < 20_000_000
+    assert expected_capture_bytes(default["hours"], default["hosts"], default["scale"], default["snaplen"]) < 20_000_000
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_capture_is_small_unless_more_is_asked_for() -> None:
 def test_the_announced_size_is_right_within_a_factor_of_three(tmp_path: Path, options: dict[str, Any]) -> None:
     whole = {"scale": 1.0, "snaplen": 200} | options
     made = simulate_capture(tmp_path / "x.pcap", start="2024-01-03T10:00:00Z", **whole)
-    expected = expected_bytes(whole["hours"], whole["hosts"], whole["scale"], whole["snaplen"])
+    expected = expected_capture_bytes(whole["hours"], whole["hosts"], whole["scale"], whole["snaplen"])
     assert expected / 3 < made.bytes < 3 * expected
 
 

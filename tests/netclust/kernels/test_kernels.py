@@ -65,7 +65,7 @@ def kernel_scores(x_num, x_code, num, code, w, layout, sign, lo=0, hi=None, far=
     scorer = folded(w, layout, sign, far)
     hi = num.shape[1] if hi is None else hi
     acc = np.zeros(hi - lo + score.LANES, np.float32)
-    num, code = score.columns(num.T), score.columns(code.T)
+    num, code = score.score_columns(num.T), score.score_columns(code.T)
     unary = score.unary_parts(code, scorer)
     start, matches = scorer.base, np.zeros(len(code), np.float32)
     for s, c in enumerate(x_code):

@@ -15,9 +15,9 @@ from netclust.kernels.linking.lineage import (
     ON_ROOT,
     UNKNOWN,
     Lineage,
-    follow,
+    follow_lineage,
     new_lineage,
-    walk,
+    walk_lineage,
 )
 
 BITS = 4
@@ -51,7 +51,7 @@ def streams(draw: st.DrawFn) -> tuple[list[int], list[bool], list[int]]:
 def followed(parents: list[int], kept: list[bool], cuts: list[int]) -> Lineage:
     lineage = new_lineage(BITS)
     for begin, end in zip([0, *cuts], [*cuts, len(parents)], strict=True):
-        follow(begin, np.array(parents[begin:end], np.int64), np.array(kept[begin:end], np.uint8), lineage)
+        follow_lineage(begin, np.array(parents[begin:end], np.int64), np.array(kept[begin:end], np.uint8), lineage)
     return lineage
 
 
@@ -77,7 +77,7 @@ def test_a_path_follows_the_links(stream: tuple[list[int], list[bool], list[int]
         expected.append(tick)
         tick = parents[tick]
     newest, oldest = np.zeros(first, np.int64), np.zeros(last, np.int64)
-    steps = walk(lineage, len(parents) - 1, newest, oldest)
+    steps = walk_lineage(lineage, len(parents) - 1, newest, oldest)
     assert steps == len(expected)
     assert [int(lineage.tick[at]) for at in newest[:steps]] == expected[:first]
     for k in range(max(steps - last, 0), steps):
@@ -87,4 +87,4 @@ def test_a_path_follows_the_links(stream: tuple[list[int], list[bool], list[int]
 @pytest.mark.parametrize("tick", [-1, -5, 3, 10**9])
 def test_nobody_has_no_path(tick: int) -> None:
     room: Any = np.zeros(2, np.int64)
-    assert walk(new_lineage(BITS), tick, room, room.copy()) == 0
+    assert walk_lineage(new_lineage(BITS), tick, room, room.copy()) == 0

@@ -15,7 +15,7 @@ from netclust.models.coreference.antecedent_links import Antecedents
 from netclust.models.coreference.antecedent_problem import AntecedentProblem
 from netclust.models.coreference.measured_antecedents import MeasuredAntecedents
 from netclust.problems.base import Vector
-from netclust.problems.loss_learning import RegressionSet, fit_loss, measure
+from netclust.problems.loss_learning import RegressionSet, fit_loss, measure_loss
 from netclust.structures.hashed_pairs import HashedPairs
 
 Examples = list[tuple[HashedPairs, Truth]]
@@ -206,7 +206,7 @@ def test_a_learned_loss_is_of_use_where_the_data_cannot_be_separated() -> None:
     seen = collect_regression(task, train, epochs=20)
     loss = fit_loss(seen.features, seen.targets)
     held_out = collect_regression(task, test, epochs=20)
-    mse, scc = measure(loss, held_out.features, held_out.targets)
+    mse, scc = measure_loss(loss, held_out.features, held_out.targets)
     assert mse < 4
     assert scc > 0.97
     simple = max(mean_mela(test, Lsp().fit(task, train, epochs=8, C=C).averaged) for C in (1.0, 100.0, 1000.0))

@@ -7,7 +7,7 @@ import pytest
 import twins
 
 from netclust.kernels.linking import margin as kernels
-from netclust.kernels.linking.score import columns
+from netclust.kernels.linking.score import score_columns
 from netclust.models.network import margin_learner
 from netclust.models.network.margin_learner import MarginRule, Start, train_margin
 from netclust.records.batch import Batch
@@ -56,7 +56,7 @@ def test_the_kernel_equals_its_numpy_twin_bit_for_bit(seed):
     place = np.full(len(batch), -1, np.int64)
     place[chosen] = np.arange(150)
     out = kernels.Nearest(*(np.empty(60, kind) for kind in (np.float32, np.int64, np.float32, np.int64)))
-    candidates = kernels.Candidates(columns(batch.num[chosen]), columns(batch.code[chosen]), side.copy())
+    candidates = kernels.Candidates(score_columns(batch.num[chosen]), score_columns(batch.code[chosen]), side.copy())
     weights = (each.astype(np.float32) for each in (start.weight, start.mismatch, start.far))
     kernels.nearest_sides(batch.num[records], batch.code[records], place[records], candidates, *weights, out)
     assert (candidates.side == side).all()
@@ -69,7 +69,7 @@ def test_the_kernel_equals_its_numpy_twin_bit_for_bit(seed):
 
 def test_a_side_without_candidates_is_none():
     batch, _ = stream(n=20)
-    candidates = kernels.Candidates(columns(batch.num[:5]), columns(batch.code[:5]), np.ones(5, np.uint8))
+    candidates = kernels.Candidates(score_columns(batch.num[:5]), score_columns(batch.code[:5]), np.ones(5, np.uint8))
     out = kernels.Nearest(*(np.empty(1, kind) for kind in (np.float32, np.int64, np.float32, np.int64)))
     start = unlearned(batch)
     weights = (each.astype(np.float32) for each in (start.weight, start.mismatch, start.far))

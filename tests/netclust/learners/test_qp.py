@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 
-from netclust.learners.qp import solve
+from netclust.learners.qp import solve_qp
 from netclust.learners.working_set import WorkingSet
 
 
@@ -44,7 +44,7 @@ def programs(draw):
 def test_the_value_equals_a_general_solvers(program) -> None:
     vectors, losses, group, caps = program
     G = vectors @ vectors.T
-    solution = solve(G, losses, group, caps)
+    solution = solve_qp(G, losses, group, caps)
     general = by_scipy(G, losses, group, caps)
     # SLSQP now and then ends early, below the maximum; the gap certifies ours
     assert solution.value >= general * (1 - 1e-6) - 1e-9
@@ -58,12 +58,12 @@ def test_the_value_equals_a_general_solvers(program) -> None:
 @given(programs())
 def test_the_primal_form_gives_the_same_solution(program) -> None:
     vectors, losses, group, caps = program
-    solution = solve(vectors @ vectors.T, losses, group, caps)
+    solution = solve_qp(vectors @ vectors.T, losses, group, caps)
     narrow = np.concatenate([vectors, vectors, vectors])  # more planes than twice the dimensions, some of them equal
     for _ in range(3):
         narrow = np.concatenate([narrow, narrow])
     times = len(narrow) // len(vectors)
-    again = solve(narrow @ narrow.T, np.tile(losses, times), np.tile(group, times), caps, narrow)
+    again = solve_qp(narrow @ narrow.T, np.tile(losses, times), np.tile(group, times), caps, narrow)
     assert again.value == pytest.approx(solution.value, rel=1e-8)
     assert again.alpha @ narrow == pytest.approx(solution.alpha @ vectors, rel=1e-4, abs=1e-4 * np.abs(vectors).max())
 
@@ -71,12 +71,12 @@ def test_the_primal_form_gives_the_same_solution(program) -> None:
 def test_the_closed_form_of_one_constraint_is_met() -> None:
     psi, m, C = np.array([1.0, 2.0]), 5, 1000.0
     g = psi[None] / m**2
-    solution = solve(g @ g.T, np.array([100.0]), np.zeros(1, np.int64), np.array([C]))
+    solution = solve_qp(g @ g.T, np.array([100.0]), np.zeros(1, np.int64), np.array([C]))
     w = solution.alpha @ g
     assert w == pytest.approx(40 * psi, rel=1e-9)
     assert 100 - g[0] @ w == pytest.approx(92, rel=1e-9)
     assert 100 - C * psi @ psi / m**4 == pytest.approx(92)
-    free = solve(g @ g.T, np.array([100.0]), np.zeros(1, np.int64), np.array([1e7]))  # no slack is left
+    free = solve_qp(g @ g.T, np.array([100.0]), np.zeros(1, np.int64), np.array([1e7]))  # no slack is left
     assert np.linalg.norm(free.alpha @ g) == pytest.approx(100 * m**2 / np.linalg.norm(psi), rel=1e-6)
 
 
@@ -86,8 +86,8 @@ def test_planes_that_repeat_or_vanish_keep_the_solution() -> None:
     vectors = np.concatenate([g, g, g[:1], np.zeros((2, 4))])
     losses = np.array([50.0, 60, 70, 50, 60, 70, 50, 5, 0])
     for C in (1.0, 1e6):
-        solution = solve(vectors @ vectors.T, losses, np.zeros(9, np.int64), np.array([C]))
-        once = solve(
+        solution = solve_qp(vectors @ vectors.T, losses, np.zeros(9, np.int64), np.array([C]))
+        once = solve_qp(
             vectors[[0, 1, 2, 7]] @ vectors[[0, 1, 2, 7]].T, losses[[0, 1, 2, 7]], np.zeros(4, np.int64), np.array([C])
         )
         assert solution.value == pytest.approx(once.value, rel=1e-8)
@@ -97,14 +97,14 @@ def test_planes_that_repeat_or_vanish_keep_the_solution() -> None:
 def test_an_example_takes_no_more_than_its_share_of_c() -> None:
     """E11: without the cap of its own an example would take all of C."""
     vectors, losses = np.eye(2) * 0.01, np.array([100.0, 1.0])
-    apart = solve(vectors @ vectors.T, losses, np.array([0, 1]), np.array([5.0, 5.0]))
+    apart = solve_qp(vectors @ vectors.T, losses, np.array([0, 1]), np.array([5.0, 5.0]))
     assert apart.alpha == pytest.approx([5, 5], rel=1e-9)
-    shared = solve(vectors @ vectors.T, losses, np.zeros(2, np.int64), np.array([10.0]))
+    shared = solve_qp(vectors @ vectors.T, losses, np.zeros(2, np.int64), np.array([10.0]))
     assert shared.alpha == pytest.approx([10, 0], abs=1e-8)
 
 
 def test_no_planes_have_value_zero() -> None:
-    solution = solve(np.zeros((0, 0)), np.zeros(0), np.zeros(0, np.int64), np.ones(1))
+    solution = solve_qp(np.zeros((0, 0)), np.zeros(0), np.zeros(0, np.int64), np.ones(1))
     assert (solution.value, solution.gap, len(solution.alpha)) == (0, 0, 0)
 
 

@@ -8,12 +8,12 @@ import pytest
 from netclust.learners.latent import LatentSvm
 from netclust.learners.one_slack import OneSlack
 from netclust.learners.perceptron import Lsp
-from netclust.models.network.network_problem import NetworkProblem, cut_slices
-from netclust.problems.forest_problem import ForestProblem, LinkProblem, clusters
+from netclust.models.network.network_problem import NetworkProblem, cut_network_slices
+from netclust.problems.forest_problem import ForestProblem, LinkProblem, forest_clusters
 from netclust.records.batch import Batch
 from netclust.scoring.similarity import WeightLayout
 from netclust.structures.pairs import ComputedPairs
-from netclust.structures.partition import canonical
+from netclust.structures.partition import canonical_partition
 
 
 def sets(seed, count=4, n=12, noise=0.3):
@@ -40,7 +40,7 @@ def test_the_latent_svm_leaves_no_training_error_on_separable_sets(problem):
     fit = LatentSvm(OneSlack(C=100.0, epsilon=0.01), tolerance=0.001).fit(problem, examples)
     assert fit.converged
     for x, y in examples:
-        assert clusters(problem.predict(x, fit.w)).tolist() == canonical(y).tolist()
+        assert forest_clusters(problem.predict(x, fit.w)).tolist() == canonical_partition(y).tolist()
 
 
 @pytest.mark.parametrize("problem", [ForestProblem(3, r=0.5), LinkProblem(3)])
@@ -61,7 +61,7 @@ def test_a_structural_svm_trains_the_network_task(length):
     num = (label[:, None] / 2 + rng.normal(0, 0.05, (60, 2))).astype(np.float32)
     batch = Batch(num=num, code=(label % 2)[:, None].astype(np.uint16), label=label.astype(np.int32))
     problem = NetworkProblem(WeightLayout(2, (2,), 1), window=15)
-    examples = cut_slices(batch, length=length)
+    examples = cut_network_slices(batch, length=length)
     fit = OneSlack(C=1000.0, epsilon=0.01).fit(problem, examples)
     assert fit.converged
     latent = LatentSvm(OneSlack(C=1000.0, epsilon=0.01), tolerance=0.001).fit(problem, examples, warm=fit)

@@ -22,7 +22,7 @@ from netclust.linking.adaptation import (
 from netclust.linking.linker import Linker, LinkerConfig
 from netclust.models.network.params import TrainParams
 from netclust.models.network.train_network import train_network
-from netclust.records.batch import Batch, concat
+from netclust.records.batch import Batch, concat_batches
 from netclust.scoring.model import Model
 
 RATE = 0.01
@@ -75,7 +75,7 @@ def test_places_of_referents_do_not_move_and_the_others_come_behind(model: Model
 
 def test_an_attack_in_the_warm_up_is_not_taken_for_normal(model: Model, site: Batch) -> None:
     flood = attacks(model, "syn_flood")
-    warm = concat([site[:1000], flood, site[1000:2000]])
+    warm = concat_batches([site[:1000], flood, site[1000:2000]])
     adapted = adapt(model, warm, rate=RATE, references=1000)
     said = adaptation_of(adapted)
     assert said is not None
@@ -151,7 +151,7 @@ def test_a_warm_up_of_attacks_alone_is_refused(model: Model) -> None:
     flood = attacks(model, "syn_flood")
     clear = clearly_attacks(model, flood)
     with pytest.raises(InputError, match="look like known attacks"):
-        adapt(model, concat([flood[clear]] * 2))
+        adapt(model, concat_batches([flood[clear]] * 2))
 
 
 def test_clear_attacks_are_few_among_ordinary_records_and_most_of_the_attacks(model: Model, site: Batch) -> None:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from netclust.datasets.simulators.simulate import HELD_BACK, simulate
 from netclust.errors import ModelError
 from netclust.linking.linker import Linker, LinkerConfig
-from netclust.linking.weight_updates import REACH, margin, steer
+from netclust.linking.weight_updates import REACH, update_margin, update_weights
 from netclust.models.network.train_network import train_network
-from netclust.records.batch import Batch, concat
+from netclust.records.batch import Batch, concat_batches
 from netclust.scoring.calibration import Calibration
 from netclust.scoring.model import Model
 
@@ -74,7 +74,7 @@ def test_a_model_with_more_referents_takes_over_the_whole_memory() -> None:
     for one in (plain, changed):
         one.process(today()[:400])
         one.label_cluster(int(one.clusters()[-1].id), "normal")
-    more = replace(trained(), reference=concat([trained().reference, today()[:0]]))
+    more = replace(trained(), reference=concat_batches([trained().reference, today()[:0]]))
     changed = changed.with_model(more)
     assert changed.process(today()[400:]).score.tobytes() == plain.process(today()[400:]).score.tobytes()
     assert changed.undo(changed.events[0]).covered == plain.undo(plain.events[0]).covered
@@ -109,8 +109,8 @@ def test_steering_makes_the_answered_verdict_safer_and_stays_within_reach() -> N
     model = trained()
     for _ in range(200):
         record, right, wrong = ((reference.num[i], reference.code[i]) for i in rng.integers(0, len(reference), 3))
-        steered = steer(model, record, right, wrong, rate=1.0, start=trained())
-        assert margin(steered, record, right, wrong) >= margin(model, record, right, wrong) - 1e-9
+        steered = update_weights(model, record, right, wrong, rate=1.0, start=trained())
+        assert update_margin(steered, record, right, wrong) >= update_margin(model, record, right, wrong) - 1e-9
         model = steered
     features = model.layout.features
     began = np.abs(trained().averaged[:features])

@@ -81,7 +81,7 @@ def busy(partitions=1):
 with plain():  # so that collecting the tests compiles nothing
     MODEL, LINKER, NEXT = busy()
 DATA = LINKER.snapshot()
-ARRAYS, HEADER = container.unpack(DATA, KIND, "snapshot")
+ARRAYS, HEADER = container.unpack_container(DATA, KIND, "snapshot")
 
 
 def survive(data):
@@ -153,7 +153,7 @@ def mutated(name, position, value):
         info = np.iinfo(array.dtype)
         value = min(max(value, int(info.min)), int(info.max))
     array.flat[position % array.size] = value
-    return container.pack(KIND, ARRAYS | {name: array}, HEADER)
+    return container.pack_container(KIND, ARRAYS | {name: array}, HEADER)
 
 
 @pytest.mark.parametrize("name", sorted(ARRAYS))
@@ -207,13 +207,15 @@ def test_a_trusted_member_that_is_not_normal_is_refused():
 @pytest.mark.parametrize("name", sorted(ARRAYS))
 def test_an_array_that_is_missing_or_of_another_length_is_named_with_its_file(name):
     with pytest.raises(ModelError, match=r"^a-file: "):
-        Linker.restore(MODEL, container.pack(KIND, {k: v for k, v in ARRAYS.items() if k != name}, HEADER), "a-file")
+        Linker.restore(
+            MODEL, container.pack_container(KIND, {k: v for k, v in ARRAYS.items() if k != name}, HEADER), "a-file"
+        )
     with pytest.raises(ModelError, match=r"^a-file: "):
-        Linker.restore(MODEL, container.pack(KIND, ARRAYS | {name: ARRAYS[name][..., :-1]}, HEADER), "a-file")
+        Linker.restore(MODEL, container.pack_container(KIND, ARRAYS | {name: ARRAYS[name][..., :-1]}, HEADER), "a-file")
 
 
 def test_what_is_no_snapshot_is_refused_with_its_file():
-    for data in (b"", b"x" * 100, container.pack("netclust.other", ARRAYS, HEADER), DATA[:-1]):
+    for data in (b"", b"x" * 100, container.pack_container("netclust.other", ARRAYS, HEADER), DATA[:-1]):
         with pytest.raises(ModelError, match="a-file"):
             Linker.restore(MODEL, data, "a-file")
 
@@ -235,7 +237,7 @@ def test_several_wrong_numbers_do_not_cover_for_each_other(plain_kernels, change
             value = min(max(value, int(info.min)), int(info.max))
         if array.size:
             array.flat[position % array.size] = value
-    survive(container.pack(KIND, arrays, HEADER))
+    survive(container.pack_container(KIND, arrays, HEADER))
 
 
 @pytest.mark.parametrize("name", sorted(ARRAYS))
@@ -252,7 +254,7 @@ def test_arrays_that_are_missing_longer_shorter_or_of_another_type_are_refused(n
         without | {name: array[None]},
     ):
         with pytest.raises(ModelError):
-            Linker.restore(MODEL, container.pack(KIND, arrays, HEADER))
+            Linker.restore(MODEL, container.pack_container(KIND, arrays, HEADER))
 
 
 def leaves(value, path=()):
@@ -280,7 +282,7 @@ STRANGE = [*EXTREMES, 2**64 - 1, None, True, 0.5, -0.5, "", "normal", "x" * 300,
 def test_strange_headers_are_refused_or_harmless(plain_kernels, path, new):
     if path[0] == "config" and isinstance(new, int) and new > 1 << 16:
         return  # allowed, but it is a lot of memory for a test
-    survive(container.pack(KIND, ARRAYS, with_leaf(HEADER, path, new)))
+    survive(container.pack_container(KIND, ARRAYS, with_leaf(HEADER, path, new)))
 
 
 @pytest.mark.parametrize(
@@ -312,7 +314,7 @@ def test_headers_that_do_not_fit_the_arrays_are_refused(header):
     if "config" in header:
         changed["config"] = HEADER["config"] | header["config"]
     with pytest.raises(InputError):
-        Linker.restore(MODEL, container.pack(KIND, ARRAYS, changed))
+        Linker.restore(MODEL, container.pack_container(KIND, ARRAYS, changed))
 
 
 def test_a_snapshot_of_another_model_is_refused():
@@ -331,7 +333,13 @@ def test_a_snapshot_of_another_model_is_refused():
 
 
 def test_files_of_another_kind_are_refused():
-    for data in (MODEL.to_bytes(), container.pack("netclust.other", ARRAYS, HEADER), b"", b"\0" * 64, b"{}" * 100):
+    for data in (
+        MODEL.to_bytes(),
+        container.pack_container("netclust.other", ARRAYS, HEADER),
+        b"",
+        b"\0" * 64,
+        b"{}" * 100,
+    ):
         with pytest.raises(ModelError):
             Linker.restore(MODEL, data)
 

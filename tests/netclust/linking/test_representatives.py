@@ -13,7 +13,7 @@ from netclust.kernels.linking import link as kernels
 from netclust.linking import state
 from netclust.linking.linker import Linker, LinkerConfig
 from netclust.linking.verdicts import DESCENDANT, ROOT, WINDOW
-from netclust.records.batch import concat
+from netclust.records.batch import concat_batches
 from netclust.scoring.calibration import Calibration
 
 POLICIES = ["reservoir", "medoid", "difficulty"]
@@ -182,7 +182,7 @@ def test_snapshots_whole_and_of_changes_go_on_bit_for_bit():
 
 def test_another_reference_set_keeps_the_representatives():
     linker = flooded(8)
-    more = replace(linker.model, reference=concat([linker.model.reference, linker.model.reference[:1]]))
+    more = replace(linker.model, reference=concat_batches([linker.model.reference, linker.model.reference[:1]]))
     ticks = kept_ticks(linker)
     adopted = linker.with_model(more)
     assert kept_ticks(adopted) == ticks

@@ -116,7 +116,7 @@ def bounds_and_scores(index, scratch, scorer, num, code, out):
         for s in range(len(codes)):
             start += scorer.own[scorer.offset[s] + codes[s]]
             matches[s] = scorer.match[scorer.offset[s] + codes[s]]
-        boxes.prepare(query, steps, x, codes, start, matches)
+        boxes.prepare_box_query(query, steps, x, codes, start, matches)
         ceiling = boxes.ceiling_of(index, query, scorer, x)
         leaves, nodes = boxes.leaf_boxes(index), boxes.node_boxes(index)
         for side in range(2):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as sklearn
 
 from netclust.errors import InputError
-from netclust.losses.partition_loss import contingency, mitre_loss, pairwise_loss
+from netclust.losses.partition_loss import mitre_loss, pairwise_loss, partition_contingency
 from netclust.metrics.clustering_metrics import MEASURES, b3_scores, measure_clustering, measure_sets, muc_scores
 
 labels = st.integers(1, 12).flatmap(
@@ -29,7 +29,7 @@ def table(key: str, response: str):
     for groups in (key.split(), response.split()):
         where = {item: at for at, group in enumerate(groups) for item in group}
         both.append(np.array([where.get(item, len(groups) + at) for at, item in enumerate(items)]))
-    return contingency(*both)
+    return partition_contingency(*both)
 
 
 # The examples of M. Vilain et al., "A model-theoretic coreference scoring scheme", 1995, with their recall and

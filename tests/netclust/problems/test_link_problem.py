@@ -14,10 +14,10 @@ from netclust.errors import InputError
 from netclust.learners.perceptron import Lsp, Lspa
 from netclust.losses.edge_loss import delta_f, delta_yj
 from netclust.problems.base import TreeProblem
-from netclust.problems.forest_problem import ForestProblem, LinkProblem, clusters
+from netclust.problems.forest_problem import ForestProblem, LinkProblem, forest_clusters
 from netclust.structures.links import LinkTree, best_links, gold_links, stored_arcs
 from netclust.structures.pairs import ComputedPairs, PairIndex, StoredPairs, all_pairs, pair_count
-from netclust.structures.partition import PairScores, canonical
+from netclust.structures.partition import PairScores, canonical_partition
 from netclust.structures.tree import arc_sum
 
 F3 = PairScores(4, np.array([0.6, -0.4, 0.2, 0.3, -0.5, -0.1]))
@@ -87,10 +87,12 @@ def test_no_tree_of_stored_pairs_beats_ours_and_only_right_arcs_cost_nothing(edg
         assert problem.loss(y, gold) == 0
         assert gold.sum(x.psi[:, 0]) == max(score[h] for h in free)
         assert min(problem.loss(y, h) for h in every) == 0
-        assert len({tuple(clusters(h)) for h in free}) >= 1
+        assert len({tuple(forest_clusters(h)) for h in free}) >= 1
         # every cluster of a free tree lies within a true one
         for h in free:
-            assert len(set(zip(clusters(h).tolist(), y.tolist(), strict=True))) == len(set(clusters(h).tolist()))
+            assert len(set(zip(forest_clusters(h).tolist(), y.tolist(), strict=True))) == len(
+                set(forest_clusters(h).tolist())
+            )
 
 
 @settings(max_examples=60, deadline=None)
@@ -98,7 +100,7 @@ def test_no_tree_of_stored_pairs_beats_ours_and_only_right_arcs_cost_nothing(edg
 def test_links_join_no_items_that_the_forest_of_the_same_scores_keeps_apart(n, seed):
     rng = np.random.default_rng(seed)
     x, w = StoredPairs(n, rng.normal(size=(pair_count(n), 2))), rng.normal(size=2)
-    links, forest = clusters(LinkProblem(2).predict(x, w)), clusters(ForestProblem(2).predict(x, w))
+    links, forest = forest_clusters(LinkProblem(2).predict(x, w)), forest_clusters(ForestProblem(2).predict(x, w))
     assert len(set(zip(links.tolist(), forest.tolist(), strict=True))) == len(set(links.tolist()))
 
 
@@ -126,7 +128,7 @@ def test_online_learners_leave_no_training_error_on_separable_sets(learner, edge
     done = lambda fitted: all(problem.loss(y, problem.predict(x, fitted.last)) == 0 for x, y in examples)  # noqa: E731
     w = learner.fit(problem, examples, epochs=300, on_epoch=done).last
     for x, y in examples:
-        assert clusters(problem.predict(x, w)).tolist() == canonical(y).tolist()
+        assert forest_clusters(problem.predict(x, w)).tolist() == canonical_partition(y).tolist()
 
 
 def test_complete_candidates_change_no_loss():

@@ -14,7 +14,7 @@ from learned_loss_cases import mela, random_truth
 
 from netclust.errors import InputError
 from netclust.losses.learned_loss import LearnedLoss, Truth, nine_features
-from netclust.problems.loss_learning import OnlineRegressor, RegressionSet, Regressor, fit_loss, measure
+from netclust.problems.loss_learning import OnlineRegressor, RegressionSet, Regressor, fit_loss, measure_loss
 
 KEY = [[1, 6], [2, 3, 5, 7], [4]]
 
@@ -141,19 +141,19 @@ def every_response() -> tuple[np.ndarray, np.ndarray]:
 
 def test_least_squares_over_all_partitions_is_as_published(every_response: tuple[np.ndarray, np.ndarray]) -> None:
     psi, target = every_response
-    mse, scc = measure(fit_loss(psi, target, "least-squares"), psi, target)
+    mse, scc = measure_loss(fit_loss(psi, target, "least-squares"), psi, target)
     assert mse == pytest.approx(1.964, abs=5e-4)
     assert scc == pytest.approx(0.9865, abs=5e-5)
     v = np.linalg.lstsq(psi, target, rcond=None)[0]
-    mse, scc = measure(LearnedLoss(v), psi, target)
+    mse, scc = measure_loss(LearnedLoss(v), psi, target)
     assert (mse, scc) == (pytest.approx(3.884, abs=5e-4), pytest.approx(0.9738, abs=5e-5))
-    assert measure(LearnedLoss.mean_f1(), psi, target)[0] == pytest.approx(127.5, abs=0.05)
+    assert measure_loss(LearnedLoss.mean_f1(), psi, target)[0] == pytest.approx(127.5, abs=0.05)
 
 
 def test_vector_regression_is_hardly_worse_than_least_squares(every_response: tuple[np.ndarray, np.ndarray]) -> None:
     psi, target = every_response
     loss = fit_loss(psi, target)
-    assert measure(loss, psi, target)[0] == pytest.approx(1.964, abs=0.01)
+    assert measure_loss(loss, psi, target)[0] == pytest.approx(1.964, abs=0.01)
     again = fit_loss(psi, target)
     assert loss.v.tolist() == again.v.tolist()
 
@@ -166,16 +166,16 @@ def test_few_examples_with_features_that_go_together_do_not_ruin_the_usual_regre
     for seed in range(20):
         few = np.random.default_rng(seed).choice(len(psi), 15, replace=False)
         for method, found in errors.items():
-            found.append(measure(fit_loss(psi[few], target[few], method), psi, target)[0])
+            found.append(measure_loss(fit_loss(psi[few], target[few], method), psi, target)[0])
     assert np.mean(errors["svr"]) < np.mean(errors["least-squares"])
 
 
 def test_error_and_correlation_are_those_worked_out_by_hand() -> None:
     psi, target = np.array([[50.0], [60.0], [70.0], [90.0]]), np.array([52.0, 58.0, 75.0, 88.0])
-    mse, scc = measure(LearnedLoss(np.ones(1)), psi, target)
+    mse, scc = measure_loss(LearnedLoss(np.ones(1)), psi, target)
     assert mse == 9.25
     assert scc == pytest.approx(0.960733, abs=5e-7)
-    assert measure(LearnedLoss(np.zeros(1)), psi, target)[1] == 0.0
+    assert measure_loss(LearnedLoss(np.zeros(1)), psi, target)[1] == 0.0
 
 
 @pytest.mark.parametrize("method", ["least-squares", "svr"])
@@ -183,7 +183,7 @@ def test_a_feature_that_never_varies_does_not_break_the_fit(method: Regressor) -
     rng = np.random.default_rng(0)
     psi = np.column_stack([rng.uniform(0, 100, 50), np.full(50, 100.0), np.zeros(50)])
     loss = fit_loss(psi, 0.5 * psi[:, 0] + 20, method)
-    assert measure(loss, psi, 0.5 * psi[:, 0] + 20)[0] < 0.1
+    assert measure_loss(loss, psi, 0.5 * psi[:, 0] + 20)[0] < 0.1
     assert np.abs(loss.v[1:]).max() < 1e-6
 
 
@@ -234,4 +234,4 @@ def test_the_online_regressor_learns_a_linear_measure(every_response: tuple[np.n
         for row, value in zip(psi, target, strict=True):
             online.learn(row, value)
         online.end_epoch()
-    assert measure(online.loss, psi, target)[1] > 0.95
+    assert measure_loss(online.loss, psi, target)[1] > 0.95

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from netclust.losses.edge_loss import ArcLoss, delta_f, delta_yj
-from netclust.structures.tree import arc_sum, best_tree, candidate_arcs, clusters, gold_arcs
+from netclust.structures.tree import arc_sum, best_tree, candidate_arcs, gold_arcs, tree_clusters
 
 F2_Y = np.array([1, 2, 2, 3, 2, 1, 2])
 
@@ -18,7 +18,7 @@ def trees(n):
 
 
 def induces(h, y):
-    return clusters(h).tolist() == [sorted(set(y), key=y.index).index(label) for label in y]
+    return tree_clusters(h).tolist() == [sorted(set(y), key=y.index).index(label) for label in y]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from netclust.datasets.simulators.simulate import simulate
 from netclust.errors import InputError
 from netclust.linking.linker import LinkerConfig
 from netclust.models.network.params import TrainParams
-from netclust.records.frames import as_table, infer_schema, to_columns
+from netclust.records.frames import as_table, frame_columns, infer_schema
 from netclust.records.schema import load_schema
 
 COLUMNS: dict[str, list[Any]] = {
@@ -59,9 +59,9 @@ def test_every_container_gives_the_same_table(data: Any) -> None:
 
 
 def test_rows_keep_their_names() -> None:
-    assert list(to_columns(np.zeros((2, 2)), names=["a", "b"])) == ["a", "b"]
+    assert list(frame_columns(np.zeros((2, 2)), names=["a", "b"])) == ["a", "b"]
     assert as_table(np.eye(3)).num.tolist() == np.eye(3).tolist()
-    schema = infer_schema(to_columns({"label": [1.0], "x": ["a"]}), normal=["ok", "fine"])
+    schema = infer_schema(frame_columns({"label": [1.0], "x": ["a"]}), normal=["ok", "fine"])
     assert schema.normal == ("ok", "fine")
     assert schema.attributes[-1].name == "label_"
 

@@ -29,7 +29,7 @@ from netclust.kernels.jit import kernel
 from netclust.kernels.packets import parse
 from netclust.records import reader as records
 from netclust.records.layout import Header
-from netclust.records.reader import OnError, RecordReader, load_kernels, read_table
+from netclust.records.reader import OnError, RecordReader, load_reader_kernels, read_table
 from netclust.records.schema import Schema, load_schema, parse_schema
 from netclust.records.table import Table
 
@@ -724,8 +724,8 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
 
 
 def test_the_kernels_can_be_loaded_before_the_first_record() -> None:
-    load_kernels(KDD)
-    load_kernels(FLOWS)
+    load_reader_kernels(KDD)
+    load_reader_kernels(FLOWS)
 
 
 # --- another schema, no code

@@ -15,8 +15,8 @@ from netclust.records.traffic_counts import (
     SlidingCounts,
     TrafficCounts,
     error_class,
-    key_of,
     traffic_attributes,
+    traffic_key,
 )
 
 SECOND = 10**9
@@ -107,7 +107,7 @@ def test_attributes_of_a_long_stream_equal_counting_again() -> None:
 def test_distinct_keys_are_counted(script: list[tuple[int, int, int]]) -> None:
     stream = sorted(script)
     time, source, target = (np.array(column) for column in zip(*stream, strict=True))
-    keys = np.stack([key_of(source, salt=1), key_of(source, target, salt=2)], axis=1)
+    keys = np.stack([traffic_key(source, salt=1), traffic_key(source, target, salt=2)], axis=1)
     counts = SlidingCounts(2, 10, 64, {1: (0, 0)}).add(time, keys, np.zeros(len(time), np.uint8))
     for i in range(len(stream)):
         window = [row for row in stream[: i + 1] if row[0] > stream[i][0] - 10 and row[1] == stream[i][1]]
@@ -117,7 +117,7 @@ def test_distinct_keys_are_counted(script: list[tuple[int, int, int]]) -> None:
 
 def test_records_lost_from_a_small_window_are_counted() -> None:
     counts = SlidingCounts(1, 100, 8)
-    keys = key_of(np.zeros(20), salt=0)[:, None]
+    keys = traffic_key(np.zeros(20), salt=0)[:, None]
     got = counts.add(np.arange(20), keys, np.zeros(20, np.uint8))[:, 0, traffic.ALL]
     assert got.tolist() == [*range(1, 9), *[8] * 12]
     assert counts.dropped == 12
@@ -125,17 +125,17 @@ def test_records_lost_from_a_small_window_are_counted() -> None:
 
 def test_a_clock_set_back_drops_records_of_the_future() -> None:
     counts = SlidingCounts(1, 100, 8)
-    keys = key_of(np.zeros(3), salt=0)[:, None]
+    keys = traffic_key(np.zeros(3), salt=0)[:, None]
     assert counts.add(np.array([1000, 5, 6]), keys, np.zeros(3, np.uint8))[:, 0, 0].tolist() == [1, 1, 2]
 
 
 def test_the_table_is_empty_when_all_have_left() -> None:
     counts = SlidingCounts(2, 10, 64)
     rng = np.random.default_rng(0)
-    keys = np.stack([key_of(rng.integers(0, 50, 500), salt=k) for k in range(2)], axis=1)
+    keys = np.stack([traffic_key(rng.integers(0, 50, 500), salt=k) for k in range(2)], axis=1)
     counts.add(np.sort(rng.integers(0, 400, 500)), keys, rng.integers(0, 3, 500).astype(np.uint8))
-    last = key_of(np.array([7]), salt=9)[:, None].repeat(2, axis=1)
-    last[:, 1] = key_of(np.array([7]), salt=10)
+    last = traffic_key(np.array([7]), salt=9)[:, None].repeat(2, axis=1)
+    last[:, 1] = traffic_key(np.array([7]), salt=10)
     counts.add(np.array([10**6]), last, np.zeros(1, np.uint8))
     assert np.count_nonzero(counts._table[0]) == 2
     assert counts._table[1].sum() == 2

@@ -20,7 +20,13 @@ from hypothesis import strategies as st
 
 from netclust.errors import InputError, ModelError
 from netclust.foundation import container
-from netclust.foundation.container import FORMAT_VERSION, pack, read_bytes, unpack, write_bytes
+from netclust.foundation.container import (
+    FORMAT_VERSION,
+    pack_container,
+    read_container_bytes,
+    unpack_container,
+    write_container_bytes,
+)
 from netclust.foundation.model_file import MAX_WEIGHT
 from netclust.linking.linker import Linker, LinkerConfig
 from netclust.models.network.params import TrainParams
@@ -70,7 +76,7 @@ def make_model() -> Model:
 
 MODEL = make_model()
 DATA = MODEL.to_bytes()
-ARRAYS, HEADER = unpack(DATA, KIND, "model")
+ARRAYS, HEADER = unpack_container(DATA, KIND, "model")
 
 
 def packed(
@@ -79,7 +85,7 @@ def packed(
     """The sound model's bytes, with other header fields or other arrays (`reference_label=...`)."""
     changed = {name.replace("_", ".", 1): array for name, array in arrays.items()}
     kept = {name: a for name, a in {**ARRAYS, **changed}.items() if name not in without}
-    return pack(kind, kept, {**HEADER, **(header or {})})
+    return pack_container(kind, kept, {**HEADER, **(header or {})})
 
 
 def enveloped(envelope: Any, header: bytes | None = None) -> bytes:
@@ -238,7 +244,7 @@ def test_bit_flips_in_an_array_are_rejected_or_harmless(data: st.DataObject) -> 
     for at in data.draw(st.lists(st.integers(0, 8 * len(raw) - 1), min_size=1, max_size=8)):
         raw[at // 8] ^= 1 << (at % 8)
     changed = np.frombuffer(bytes(raw), ARRAYS[name].dtype).reshape(ARRAYS[name].shape)
-    refused_or_sound(pack(KIND, {**ARRAYS, name: changed}, HEADER))
+    refused_or_sound(pack_container(KIND, {**ARRAYS, name: changed}, HEADER))
 
 
 JSON = st.recursive(
@@ -271,7 +277,7 @@ def test_edited_headers_are_rejected_or_harmless(data: st.DataObject) -> None:
         spot.append(spot[path[-1]])
     elif isinstance(spot, dict):
         spot[data.draw(st.text(max_size=8))] = data.draw(JSON)
-    refused_or_sound(pack(KIND, ARRAYS, header))
+    refused_or_sound(pack_container(KIND, ARRAYS, header))
 
 
 @FUZZ
@@ -368,7 +374,7 @@ def test_a_missing_array_is_refused(name: str) -> None:
 
 def test_an_extra_array_is_refused() -> None:
     with pytest.raises(ModelError, match="does not have: extra"):
-        Model.from_bytes(pack(KIND, {**ARRAYS, "extra": np.zeros(4)}, HEADER))
+        Model.from_bytes(pack_container(KIND, {**ARRAYS, "extra": np.zeros(4)}, HEADER))
 
 
 @pytest.mark.parametrize("name", sorted(ARRAYS))
@@ -379,7 +385,7 @@ def test_a_wrong_type_or_shape_is_refused(name: str) -> None:
         if wrong.shape == array.shape and wrong.dtype == array.dtype:
             continue
         with pytest.raises(ModelError, match=r"expected|has no"):
-            Model.from_bytes(pack(KIND, {**ARRAYS, name: wrong}, HEADER))
+            Model.from_bytes(pack_container(KIND, {**ARRAYS, name: wrong}, HEADER))
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -388,7 +394,7 @@ def test_a_number_that_is_not_finite_is_refused(name: str, value: float) -> None
     array = ARRAYS[name].copy()
     array.flat[-1] = value
     with pytest.raises(ModelError, match=f"{name} holds a number that is not finite"):
-        Model.from_bytes(pack(KIND, {**ARRAYS, name: array}, HEADER))
+        Model.from_bytes(pack_container(KIND, {**ARRAYS, name: array}, HEADER))
 
 
 @pytest.mark.parametrize(
@@ -398,7 +404,7 @@ def test_a_huge_number_is_refused(name: str, value: float) -> None:
     array = ARRAYS[name].copy()
     array.flat[0] = value
     with pytest.raises(ModelError, match="too large"):
-        Model.from_bytes(pack(KIND, {**ARRAYS, name: array}, HEADER))
+        Model.from_bytes(pack_container(KIND, {**ARRAYS, name: array}, HEADER))
 
 
 def test_the_largest_weights_do_not_overflow() -> None:
@@ -504,10 +510,10 @@ def test_a_model_without_reference_set_works() -> None:
 def test_a_file_over_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "large.model"
     path.write_bytes(DATA)
-    assert read_bytes(path, limit=len(DATA)) == DATA
+    assert read_container_bytes(path, limit=len(DATA)) == DATA
     with pytest.raises(ModelError, match=rf"large\.model: larger than {len(DATA) - 1} bytes, refused"):
-        read_bytes(path, limit=len(DATA) - 1)
-    monkeypatch.setattr(container.read_bytes, "__defaults__", (100,))
+        read_container_bytes(path, limit=len(DATA) - 1)
+    monkeypatch.setattr(container.read_container_bytes, "__defaults__", (100,))
     with pytest.raises(ModelError, match="larger than 100 bytes"):
         Model.load(path)
 
@@ -527,7 +533,7 @@ def test_a_pipe_without_end_is_refused(tmp_path: Path) -> None:
     writer = threading.Thread(target=write, daemon=True)
     writer.start()
     with pytest.raises(ModelError, match="larger than 1000 bytes"):
-        read_bytes(pipe, limit=1000)
+        read_container_bytes(pipe, limit=1000)
     writer.join(30)
 
 
@@ -573,14 +579,14 @@ def test_an_interrupted_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(os, "fsync", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        write_bytes(tmp_path / "x", b"data")
+        write_container_bytes(tmp_path / "x", b"data")
     assert os.listdir(tmp_path) == []
 
 
 def test_writing_where_one_cannot_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "no" / "folder" / "x", tmp_path, tmp_path / ("x" * 300)):
         with pytest.raises(InputError, match="cannot be written"):
-            write_bytes(path, b"data")
+            write_container_bytes(path, b"data")
     assert os.listdir(tmp_path) == []
 
 
@@ -590,7 +596,7 @@ def test_a_device_is_written_to_not_replaced(tmp_path: Path) -> None:
     received: list[bytes] = []
     reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()), daemon=True)
     reader.start()
-    write_bytes(pipe, b"result")
+    write_container_bytes(pipe, b"result")
     reader.join(30)
     assert received == [b"result"]
     assert pipe.is_fifo()

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from netclust.errors import InputError
 from netclust.kernels.linking.covering_sample import draw_cover, make_room
-from netclust.kernels.linking.score import columns
+from netclust.kernels.linking.score import score_columns
 from netclust.records.batch import Batch
-from netclust.scoring.reference import POOL, Choice, allocate, covering, draw_reference
+from netclust.scoring.reference import POOL, Choice, allocate_references, covering_reference, draw_reference
 from netclust.scoring.similarity import in_units
 
 FUZZ = settings(max_examples=3000 if os.environ.get("NETCLUST_LONG") else 300, deadline=None)
@@ -29,12 +29,14 @@ NSL_KDD = {
 
 
 def test_the_toy_allocation_is_met() -> None:
-    assert allocate([60, 30, 9, 1], 10) == [5, 3, 1, 1]
+    assert allocate_references([60, 30, 9, 1], 10) == [5, 3, 1, 1]
 
 
 def test_the_published_allocation_is_met() -> None:
     sizes = [size for size, _ in NSL_KDD.values()]
-    assert dict(zip(NSL_KDD, allocate(sizes, 280), strict=True)) == {name: k for name, (_, k) in NSL_KDD.items()}
+    assert dict(zip(NSL_KDD, allocate_references(sizes, 280), strict=True)) == {
+        name: k for name, (_, k) in NSL_KDD.items()
+    }
 
 
 @FUZZ
@@ -43,9 +45,9 @@ def test_every_class_gets_one_and_no_more_than_it_has(counts: list[int], total: 
     classes = sum(count > 0 for count in counts)
     if total < classes:
         with pytest.raises(InputError, match=f"reference set of {total} cannot hold one record of each of {classes}"):
-            allocate(counts, total)
+            allocate_references(counts, total)
         return
-    taken = allocate(counts, total)
+    taken = allocate_references(counts, total)
     assert sum(taken) == min(total, sum(counts))
     assert all(min(1, count) <= k <= count for k, count in zip(taken, counts, strict=True))
 
@@ -54,7 +56,7 @@ def test_every_class_gets_one_and_no_more_than_it_has(counts: list[int], total: 
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=12), st.integers(1, 500))
 def test_a_larger_class_gets_no_fewer(counts: list[int], total: int) -> None:
     total = max(total, len(counts))
-    taken = allocate(counts, total)
+    taken = allocate_references(counts, total)
     for (a, i), (b, k) in zip(
         sorted(zip(counts, taken, strict=True))[:-1], sorted(zip(counts, taken, strict=True))[1:], strict=True
     ):
@@ -65,7 +67,7 @@ def test_a_larger_class_gets_no_fewer(counts: list[int], total: int) -> None:
 @given(st.lists(st.integers(50, 1000), min_size=1, max_size=8), st.integers(8, 40))
 def test_a_share_is_off_by_less_than_one(counts: list[int], total: int) -> None:
     spare = total - len(counts)
-    for k, count in zip(allocate(counts, total), counts, strict=True):
+    for k, count in zip(allocate_references(counts, total), counts, strict=True):
         assert abs(k - 1 - spare * count / sum(counts)) < 1
 
 
@@ -147,7 +149,7 @@ def test_the_kernel_equals_its_numpy_twin(seed: int, n: int, values: int, data: 
     chance = np.random.default_rng(seed).random(k)
     out = np.empty(k, np.int64)
     room = make_room(n, batch.num.shape[1], batch.code.shape[1])
-    draw_cover(batch.num, batch.code, columns(batch.num), columns(batch.code), first, chance, room, out)
+    draw_cover(batch.num, batch.code, score_columns(batch.num), score_columns(batch.code), first, chance, room, out)
     assert out.tolist() == cover_twin(batch, first, chance)
     assert len(set(out.tolist())) == k
 
@@ -155,7 +157,7 @@ def test_the_kernel_equals_its_numpy_twin(seed: int, n: int, values: int, data: 
 def test_a_record_far_from_all_others_is_found() -> None:
     num = np.concatenate([np.random.default_rng(0).normal(0, 0.01, (999, 2)), [[50.0, 50.0]]]).astype(np.float32)
     batch = Batch(num=num, code=np.zeros((1000, 0), np.uint16))
-    found = sum(999 in covering(batch, 5, np.random.default_rng(seed)) for seed in range(50))
+    found = sum(999 in covering_reference(batch, 5, np.random.default_rng(seed)) for seed in range(50))
     assert found >= 48  # a plain draw has it in 1 of 200
 
 
@@ -168,7 +170,7 @@ def test_a_covering_set_leaves_less_uncovered_than_a_plain_one() -> None:
     for choice in get_args(Choice)[::2]:
         rows = draw_reference(label, 60, np.random.default_rng(2), choice, apart=batch)
         assert len(set(rows.tolist())) == 60
-        assert np.bincount(label[rows]).tolist() == allocate(np.bincount(label).tolist(), 60)
+        assert np.bincount(label[rows]).tolist() == allocate_references(np.bincount(label).tolist(), 60)
         assert (np.diff(rows) > 0).all()
         gap = (
             np.abs(batch.num[:, None] - batch.num[rows]).sum(axis=2) + (batch.code[:, None] != batch.code[rows])[..., 0]
@@ -195,4 +197,4 @@ def test_a_balanced_set_goes_by_the_roots_of_sizes_a_proportional_one_by_sizes_a
 
 
 def test_classes_with_equal_remainders_are_served_in_their_order():
-    assert allocate([10] * 40, 100, balanced=False) == [3] * 20 + [2] * 20
+    assert allocate_references([10] * 40, 100, balanced=False) == [3] * 20 + [2] * 20

@@ -15,12 +15,12 @@ from netclust.kernels.structured.union_find import grow_forest, number_component
 from netclust.learners.perceptron import Lsp, Lspa
 from netclust.losses.edge_loss import delta_f, delta_yj
 from netclust.losses.forest_loss import delta_yj_pairs
-from netclust.problems.forest_problem import ForestProblem, clusters
+from netclust.problems.forest_problem import ForestProblem, forest_clusters
 from netclust.structures.forest import PairForest, best_forest, connected_parts, gold_forest
 from netclust.structures.pair_numbers import numbers_of, pairs_at
 from netclust.structures.pairs import ComputedPairs, PairIndex, StoredPairs, all_pairs, pair_count, pair_index
-from netclust.structures.partition import PairScores, canonical
-from netclust.structures.tree import clusters as tree_clusters
+from netclust.structures.partition import PairScores, canonical_partition
+from netclust.structures.tree import tree_clusters as tree_clusters
 
 # Fixture F4: items 1 to 5, pairs in the order 12 13 14 15 23 24 25 34 35 45.
 F4 = PairScores(5, np.array([0.8, -0.3, -0.6, -0.2, 0.1, -0.1, -0.4, 0.4, -0.7, -0.25]))
@@ -55,7 +55,7 @@ def components(n, pairs):
         if labels[a] != labels[b]:
             labels[labels == max(labels[a], labels[b])] = min(labels[a], labels[b])
             joined += 1
-    return canonical(labels), joined
+    return canonical_partition(labels), joined
 
 
 def slow_kruskal(n, left, right):
@@ -65,7 +65,7 @@ def slow_kruskal(n, left, right):
         if labels[a] != labels[b]:
             labels[labels == max(labels[a], labels[b])] = min(labels[a], labels[b])
             taken.append(k)
-    return taken, canonical(labels)
+    return taken, canonical_partition(labels)
 
 
 def test_f4_prediction():
@@ -99,7 +99,7 @@ def test_f4_the_gold_forest_keeps_a_negative_pair():
     h = gold_forest(F4, F4_Y)
     assert names(h) == ["12", "34", "15"]
     assert h.sum(F4.values) == pytest.approx(1.0, abs=1e-12)
-    assert h.clusters().tolist() == canonical(F4_Y).tolist()
+    assert h.clusters().tolist() == canonical_partition(F4_Y).tolist()
     # with the zero threshold pair 15 would be lost, and y with it
     assert F4.values[h.edges].min() < 0
 
@@ -111,7 +111,7 @@ def test_f4_through_the_problem():
     h, loss = problem.max_violating(x, F4_Y, w, C=1.0)
     assert (names(h), loss, problem.loss(F4_Y, h)) == (["23", "24", "45", "13"], 5.0, 5.0)
     assert problem.joint_features(x, h)[0] == pytest.approx(-0.55, abs=1e-12)
-    assert clusters(problem.gold(x, F4_Y, w)).tolist() == [0, 0, 1, 1, 0]
+    assert forest_clusters(problem.gold(x, F4_Y, w)).tolist() == [0, 0, 1, 1, 0]
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
@@ -129,8 +129,8 @@ def test_no_forest_beats_kruskal_predicted_max_violating_or_gold(n):
             h.sum(scores.values) + 2 * price.total(h) for h in every
         )
         gold = gold_forest(scores, y)
-        assert gold.clusters().tolist() == canonical(y).tolist()
-        right = [h for h in every if h.clusters().tolist() == canonical(y).tolist()]
+        assert gold.clusters().tolist() == canonical_partition(y).tolist()
+        right = [h for h in every if h.clusters().tolist() == canonical_partition(y).tolist()]
         assert gold.sum(scores.values) == max(h.sum(scores.values) for h in right)
 
 
@@ -284,13 +284,13 @@ def test_online_learners_leave_no_training_error_on_separable_sets(learner, C, s
     done = lambda fitted: all(problem.loss(y, problem.predict(x, fitted.last)) == 0 for x, y in examples)  # noqa: E731
     w = learner.fit(problem, examples, epochs=300, C=C, on_epoch=done).last
     for x, y in examples:
-        assert clusters(problem.predict(x, w)).tolist() == connected_parts(y, x.index).tolist()
+        assert forest_clusters(problem.predict(x, w)).tolist() == connected_parts(y, x.index).tolist()
 
 
 def test_a_set_without_pairs_is_clustered_and_bad_input_is_refused():
     one = StoredPairs(1, np.zeros((0, 2)))
     problem = ForestProblem(2)
-    assert clusters(problem.predict(one, np.ones(2))).tolist() == [0]
+    assert forest_clusters(problem.predict(one, np.ones(2))).tolist() == [0]
     assert problem.max_violating(one, np.array([3]), np.ones(2), C=1.0)[1] == 0
     x = StoredPairs(3, np.ones((3, 2)))
     with pytest.raises(InputError, match="labels have shape"):

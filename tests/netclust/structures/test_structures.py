@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from netclust.losses.edge_loss import delta_f, delta_yj
-from netclust.structures.tree import arc_sum, best_tree, candidate_arcs, clusters, gold_arcs, gold_tree
+from netclust.structures.tree import arc_sum, best_tree, candidate_arcs, gold_arcs, gold_tree, tree_clusters
 
 F3_Y = np.array([1, 2, 2, 1])
 F3_SCORES = np.array(
@@ -34,7 +34,7 @@ def canonical(y):
 
 
 def induces(h, y):
-    return clusters(h).tolist() == canonical(y)
+    return tree_clusters(h).tolist() == canonical(y)
 
 
 def integer_scores(rng, n):
@@ -134,7 +134,7 @@ def test_an_arc_of_minus_infinity_is_no_candidate():
 
 def test_no_nodes_no_tree():
     h = best_tree(np.zeros((0, 1)))
-    assert h.tolist() == clusters(h).tolist() == []
+    assert h.tolist() == tree_clusters(h).tolist() == []
 
 
 def test_inputs_are_left_alone():
@@ -147,7 +147,7 @@ def test_inputs_are_left_alone():
 @pytest.mark.parametrize("parents", [[0, 2], [1], [0, -1]])
 def test_clusters_refuse_what_is_no_tree(parents):
     with pytest.raises(ValueError, match="must be the root"):
-        clusters(np.array(parents))
+        tree_clusters(np.array(parents))
 
 
 def test_scores_of_the_wrong_shape_are_refused():

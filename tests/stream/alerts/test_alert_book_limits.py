@@ -8,7 +8,7 @@ import pytest
 from alert_rows import SECOND, START, Record, rows_of
 from test_alert_book import address, book_of
 
-from netclust.stream.alerts.alert_severity import rank_of, severity_name, severity_score
+from netclust.stream.alerts.alert_severity import severity_name, severity_rank_of, severity_score
 from netclust.stream.alerts.suppression import SuppressionSet, suppression_of
 from netclust.stream.config import AlertConfig, SuppressConfig
 
@@ -47,7 +47,7 @@ def test_an_alert_below_the_least_severity_is_silent_until_it_is_severe_enough()
 def test_a_more_severe_alert_is_told_before_its_records_have_doubled() -> None:
     book = book_of(reminder_interval=1e6)
     events = book.take(rows_of([at(i / 10, port=i) for i in range(600)]))
-    ranks = [rank_of(event.alert.severity_score) for event in events]
+    ranks = [severity_rank_of(event.alert.severity_score) for event in events]
     assert ranks == sorted(ranks)
     assert ranks[-1] > ranks[0]
     risen = [b for a, b in itertools.pairwise(events) if b.alert.records < 2 * a.alert.records]

@@ -10,7 +10,7 @@ from alert_rows import SECOND, START, Record, rows_of
 from netclust.stream.alerts import alert_limits
 from netclust.stream.alerts.alert_book import AlertBook
 from netclust.stream.alerts.alert_episode import Episode
-from netclust.stream.alerts.alert_limits import HOUR, AlertLimits, Closed, count_in
+from netclust.stream.alerts.alert_limits import HOUR, AlertLimits, Closed, count_alert_limit
 from netclust.stream.alerts.notifications import AlertReporter
 from netclust.stream.config import AlertConfig
 
@@ -108,7 +108,7 @@ def test_limits_come_back_from_a_checkpoint() -> None:
 def test_counts_begin_at_nothing() -> None:
     counts: dict[str, int] = {}
     for by in (2, 3):
-        count_in(counts, "x", by)
+        count_alert_limit(counts, "x", by)
     assert counts == {"x": 5}
 
 

@@ -9,7 +9,7 @@ from alert_rows import Record, rows_of
 
 from netclust.stream.alerts.alert_book import AlertBook
 from netclust.stream.alerts.alert_episode import CLUSTERS_SHOWN
-from netclust.stream.alerts.alert_severity import CATEGORY_POINTS, rank_of, severity_name, severity_score
+from netclust.stream.alerts.alert_severity import CATEGORY_POINTS, severity_name, severity_rank_of, severity_score
 from netclust.stream.config import AlertConfig
 
 LEAST: dict[str, Any] = {"top_score": 0.0, "records": 1, "fan_out": 1, "seconds": 0.0}
@@ -45,7 +45,7 @@ def test_the_sum_is_at_most_100_and_has_four_words() -> None:
     assert severity_score("known_attack", "u2r", **most) == 100
     words = [(0, "low"), (29, "low"), (30, "medium"), (54, "medium"), (55, "high"), (79, "high"), (80, "critical")]
     assert [(score, severity_name(score)) for score, _ in words] == words
-    assert [rank_of(score) for score, _ in words] == [0, 0, 1, 1, 2, 2, 3]
+    assert [severity_rank_of(score) for score, _ in words] == [0, 0, 1, 1, 2, 2, 3]
 
 
 def test_the_book_weighs_a_label_by_its_category() -> None:

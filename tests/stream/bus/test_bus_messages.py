@@ -181,11 +181,11 @@ def test_any_bytes_are_refused(body: bytes) -> None:
     ],
 )
 def test_headers_that_lie(change: dict[str, Any], word: str) -> None:
-    from netclust.foundation.container import pack, unpack
+    from netclust.foundation.container import pack_container, unpack_container
 
-    arrays, header = unpack(GOOD, "netclust.records", "good")
+    arrays, header = unpack_container(GOOD, "netclust.records", "good")
     with pytest.raises(InputError, match=f"lie.*{word}"):
-        unpack_records(pack("netclust.records", arrays, header | change), KDD, "lie")
+        unpack_records(pack_container("netclust.records", arrays, header | change), KDD, "lie")
 
 
 def test_numbers_must_rise() -> None:

@@ -7,7 +7,7 @@ import json
 import threading
 from collections.abc import AsyncIterator
 
-from netclust.stream.console.events import BYE, LAGGED, WAITING, EventHub, frame
+from netclust.stream.console.events import BYE, LAGGED, WAITING, EventHub, event_frame
 from netclust.stream.console.overview import COLUMNS, Overview, as_columns
 
 MINUTE = 60 * 10**9
@@ -22,9 +22,9 @@ def test_every_page_hears_what_another_thread_tells() -> None:
     async def listen() -> None:
         hub = EventHub()
         hub.publish("alert", {"id": "nobody listens"})
-        pages = [hub.listen(frame("hello", {"page": k})) for k in range(3)]
+        pages = [hub.listen(event_frame("hello", {"page": k})) for k in range(3)]
         for k, page in enumerate(pages):
-            assert await heard(page) == frame("hello", {"page": k})
+            assert await heard(page) == event_frame("hello", {"page": k})
         assert hub.listeners == 3
         await asyncio.to_thread(hub.publish, "alert", {"id": "a-1\n\nevent: forged"})
         for page in pages:
@@ -52,7 +52,7 @@ def test_a_page_that_does_not_take_its_events_does_not_grow() -> None:
         await asyncio.sleep(0)
         message = await heard(page)
         assert message.startswith(LAGGED)
-        assert message.endswith(frame("alert", {"k": WAITING + 9}))
+        assert message.endswith(event_frame("alert", {"k": WAITING + 9}))
         await page.aclose()  # type: ignore[attr-defined]
 
     asyncio.run(listen())

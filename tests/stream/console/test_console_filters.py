@@ -33,7 +33,12 @@ from netclust.stream.alerts.alert_summary import RATE_LIMIT
 from netclust.stream.config import AlertConfig
 from netclust.stream.console.filters import FEW, Filters, filters_of
 from netclust.stream.packets.capture_files import CaptureFile
-from netclust.stream.packets.connections import PROTOCOLS, addresses, context_columns, protocol_ids
+from netclust.stream.packets.connections import (
+    PROTOCOLS,
+    connection_addresses,
+    connection_protocol_ids,
+    context_columns,
+)
 from netclust.stream.packets.flow_table import FlowTimeouts
 
 # Their hosts do nothing else that the filter says of them.
@@ -66,7 +71,7 @@ def contexts(path: Path) -> list[dict[str, str]]:
     """What is shown of each record."""
     records = records_of(path)
     columns = context_columns(records)
-    protocols = np.array(PROTOCOLS)[protocol_ids(records["flow"]["proto"])]
+    protocols = np.array(PROTOCOLS)[connection_protocol_ids(records["flow"]["proto"])]
     rows = zip(*columns.values(), protocols.tolist(), strict=True)
     return [dict(zip((*columns, "protocol"), row, strict=True)) for row in rows]
 
@@ -86,9 +91,9 @@ def labels_of(path: Path) -> dict[Key, str]:
 def packet_keys(path: Path) -> list[Key]:
     """Whose connection each packet is."""
     packets = decoded(whole(path))
-    sources = addresses([packets["src_hi"], packets["src_lo"]], packets["family"])
-    destinations = addresses([packets["dst_hi"], packets["dst_lo"]], packets["family"])
-    protocols = np.array(PROTOCOLS)[protocol_ids(packets["proto"])]
+    sources = connection_addresses([packets["src_hi"], packets["src_lo"]], packets["family"])
+    destinations = connection_addresses([packets["dst_hi"], packets["dst_lo"]], packets["family"])
+    protocols = np.array(PROTOCOLS)[connection_protocol_ids(packets["proto"])]
     ported = np.isin(packets["proto"], (decode.TCP, decode.UDP))
     ports = np.where(ported, packets["sport"], 0), np.where(ported, packets["dport"], 0)
     rows = zip(sources, ports[0].tolist(), destinations, ports[1].tolist(), protocols.tolist(), strict=True)

@@ -23,9 +23,16 @@ from netclust.kernels.packets import decode
 from netclust.stream.alerts.alert_events import Alert
 from netclust.stream.config import parse_config
 from netclust.stream.console import packets
-from netclust.stream.console.packets import SLACK_NS, Extracted, PacketConnection, captures_of, connections_of, extract
+from netclust.stream.console.packets import (
+    SLACK_NS,
+    Extracted,
+    PacketConnection,
+    extract_packets,
+    packet_captures,
+    packet_connections,
+)
 from netclust.stream.packets.capture_files import CaptureFile
-from netclust.stream.packets.connections import PROTOCOLS, context_columns, protocol_ids
+from netclust.stream.packets.connections import PROTOCOLS, connection_protocol_ids, context_columns
 from netclust.stream.packets.flow_table import FlowTimeouts
 
 SECOND = 10**9
@@ -82,7 +89,7 @@ def examples(capture: Path) -> list[dict[str, float | str | None]]:
     six = records["flow"]["family"] == decode.FAMILY_IPV6
     records = np.concatenate([records[::97], records[six][::7]])
     columns = context_columns(records)
-    names = [PROTOCOLS[i] for i in protocol_ids(records["flow"]["proto"])]
+    names = [PROTOCOLS[i] for i in connection_protocol_ids(records["flow"]["proto"])]
     lasted = ((records["flow"]["last"] - records["flow"]["first"]) / 1e6).tolist()
     rows = zip(*columns.values(), names, lasted, strict=True)
     return [dict(zip((*columns, "protocol", "duration_ms"), row, strict=True)) for row in rows]
@@ -116,13 +123,13 @@ def test_packets_are_those_that_tshark_picks(capture: Path, examples: list[dict[
     sent = frames_of(capture)
     protocols = set()
     for begin in range(0, len(examples), 8):
-        connections = connections_of(alert_with(examples=examples[begin : begin + 8]))
+        connections = packet_connections(alert_with(examples=examples[begin : begin + 8]))
         assert connections
         protocols |= {(one.protocol, ":" in one.source) for one in connections}
         wanted = " || ".join(tshark_filter(one) for one in connections)
         command = ["tshark", "-n", "-r", str(capture), "-Y", wanted, "-T", "fields", "-e", "frame.number"]
         numbers = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.split()
-        found = extract([capture], connections, max_packets=10**6, max_bytes=1 << 30)
+        found = extract_packets([capture], connections, max_packets=10**6, max_bytes=1 << 30)
         assert found_in(found) == [sent[int(number) - 1] for number in numbers]
         assert not found.cut
     assert {("tcp", False), ("udp", False), ("udp", True), ("icmp", False), ("arp", False)} <= protocols
@@ -131,7 +138,7 @@ def test_packets_are_those_that_tshark_picks(capture: Path, examples: list[dict[
 @pytest.mark.peers
 def test_tshark_can_read_the_result(capture: Path, examples: Any, tmp_path: Path) -> None:
     need_program("tshark")
-    found = extract([capture], connections_of(alert_with(examples=examples[:8])))
+    found = extract_packets([capture], packet_connections(alert_with(examples=examples[:8])))
     (tmp_path / "out").write_bytes(found.data)
     command = ["tshark", "-n", "-r", str(tmp_path / "out"), "-T", "fields", "-e", "frame.time_epoch"]
     lines = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.split()
@@ -150,33 +157,39 @@ def test_packets_of_other_connections_are_left_out(tmp_path: Path) -> None:
     mine = [segment(-0.9), segment(1), segment(2, to=False), segment(10.9), Packet(NOON + 10, 90, 1, tagged)]
     others = [segment(-1.1), segment(3, port=81), segment(4, host="192.0.2.2"), segment(11.1)]
     path = save(tmp_path / "c.pcap", [*mine, *others, *odd, Packet(NOON, 3, 1, b"abc")])
-    assert found_in(extract([path], [CALL])) == [*mine, odd[0]]
-    assert found_in(extract([path], [CALL._replace(protocol="icmp")])) == [odd[2]]
-    assert found_in(extract([path], [CALL._replace(protocol="udp")])) == [odd[3]]
-    assert found_in(extract([path], [CALL._replace(protocol="")])) == [*mine, odd[0], odd[3]]
-    assert found_in(extract([path], [CALL._replace(protocol="", source_port=0, destination_port=0)])) == [odd[2]]
-    assert found_in(extract([path], [])) == found_in(extract([path], [CALL._replace(source="10.0.0.8")])) == []
+    assert found_in(extract_packets([path], [CALL])) == [*mine, odd[0]]
+    assert found_in(extract_packets([path], [CALL._replace(protocol="icmp")])) == [odd[2]]
+    assert found_in(extract_packets([path], [CALL._replace(protocol="udp")])) == [odd[3]]
+    assert found_in(extract_packets([path], [CALL._replace(protocol="")])) == [*mine, odd[0], odd[3]]
+    assert found_in(extract_packets([path], [CALL._replace(protocol="", source_port=0, destination_port=0)])) == [
+        odd[2]
+    ]
+    assert (
+        found_in(extract_packets([path], []))
+        == found_in(extract_packets([path], [CALL._replace(source="10.0.0.8")]))
+        == []
+    )
     swapped = PacketConnection("192.0.2.1", 80, "10.0.0.7", 4000, "tcp", NOON, CALL.end)
-    assert found_in(extract([path], [swapped, CALL])) == [*mine, odd[0]]
+    assert found_in(extract_packets([path], [swapped, CALL])) == [*mine, odd[0]]
     with pytest.raises(InputError, match="no addresses"):
-        extract([path], [CALL._replace(source="fe80::1%eth0")])
+        extract_packets([path], [CALL._replace(source="fe80::1%eth0")])
 
 
 def test_bounds_are_kept_and_reported(tmp_path: Path) -> None:
     sent = [segment(i / 10, size=100) for i in range(50)]
     path = save(tmp_path / "c.pcap", sent)
-    assert not extract([path], [CALL], max_packets=50).cut
-    some = extract([path], [CALL], max_packets=49)
+    assert not extract_packets([path], [CALL], max_packets=50).cut
+    some = extract_packets([path], [CALL], max_packets=49)
     assert found_in(some) == sent[:49]
     assert some.cut
-    few = extract([path], [CALL], max_bytes=2000)
+    few = extract_packets([path], [CALL], max_bytes=2000)
     assert few.cut
     assert len(few.data) <= 2000 + 24
     assert found_in(few) == sent[: few.packets] != []
-    nothing = extract([path], [CALL], max_seconds=0.0)
+    nothing = extract_packets([path], [CALL], max_seconds=0.0)
     assert (nothing.packets, nothing.cut, nothing.looked_at) == (0, True, 0)
     assert found_in(nothing) == []
-    assert extract([path, path], [CALL], max_seconds=0.0).cut
+    assert extract_packets([path, path], [CALL], max_seconds=0.0).cut
 
 
 def test_files_are_in_order_and_the_right_packets_are_left_out(tmp_path: Path) -> None:
@@ -186,14 +199,14 @@ def test_files_are_in_order_and_the_right_packets_are_left_out(tmp_path: Path) -
     files = [save(tmp_path / str(number), part) for number, part in enumerate(parts)]
     save(tmp_path / "late", [segment(1000)])
     files += [tmp_path / "late", save(tmp_path / "empty", [])]
-    assert found_in(extract(files, [CALL])) == [*back, *sent[9:]]
-    some = extract(files, [CALL], max_packets=20)
+    assert found_in(extract_packets(files, [CALL])) == [*back, *sent[9:]]
+    some = extract_packets(files, [CALL], max_packets=20)
     assert found_in(some) == [*back, *sent[9:20]]
     assert some.cut
     twice = [segment(1, size=1), segment(1, size=2)]
     ties = [save(tmp_path / f"tie{number}", [packet]) for number, packet in enumerate(twice)]
-    assert found_in(extract(ties, [CALL])) == twice
-    assert found_in(extract(ties[::-1], [CALL])) == twice[::-1]
+    assert found_in(extract_packets(ties, [CALL])) == twice
+    assert found_in(extract_packets(ties[::-1], [CALL])) == twice[::-1]
 
 
 def test_no_time_is_spent_on_captures_that_are_long_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,14 +215,14 @@ def test_no_time_is_spent_on_captures_that_are_long_over(tmp_path: Path, monkeyp
     asked = iter(range(10**6))
     # One look at the clock to set it, one before each file that is opened, two while the nearest is read.
     monkeypatch.setattr(packets, "time", SimpleNamespace(monotonic=lambda: next(asked)))
-    found = extract(files, [CALL], max_seconds=7)
+    found = extract_packets(files, [CALL], max_seconds=7)
     assert found.cut
     assert found_in(found) == frames_of(files[2])
 
 
 def test_a_capture_is_not_read_far_behind_the_last_connection(tmp_path: Path) -> None:
     path = save(tmp_path / "c.pcap", [segment(i / 100, port=81 if i else 80) for i in range(60_000)])
-    found = extract([path], [CALL])
+    found = extract_packets([path], [CALL])
     assert found_in(found) == [segment(0)]
     assert not found.cut
     assert found.looked_at < 40_000
@@ -220,11 +233,11 @@ def test_packed_captures_are_read(tmp_path: Path) -> None:
     packed = tmp_path / "c.pcap.gz"
     content = gzip.compress(pcap(sent, magic=0xA1B23C4D))
     packed.write_bytes(content)
-    whole = extract([packed], [CALL])
+    whole = extract_packets([packed], [CALL])
     assert found_in(whole) == sent
     assert not whole.cut
     packed.write_bytes(content[: len(content) // 2])
-    broken = extract([packed], [CALL])
+    broken = extract_packets([packed], [CALL])
     assert found_in(broken) == sent[: broken.packets]
     assert broken.cut
 
@@ -232,11 +245,11 @@ def test_packed_captures_are_read(tmp_path: Path) -> None:
 def test_packets_of_two_link_types_are_written_as_pcapng(tmp_path: Path) -> None:
     sent = [segment(0), segment(1, link=101), segment(2)]
     (tmp_path / "c.pcapng").write_bytes(pcapng(sent))
-    found = extract([tmp_path / "c.pcapng"], [CALL])
+    found = extract_packets([tmp_path / "c.pcapng"], [CALL])
     assert found.format == "pcapng"
     assert found_in(found) == sent
     (tmp_path / "c.pcapng").write_bytes(pcapng([sent[1], segment(1.5, port=9)]))
-    only = extract([tmp_path / "c.pcapng"], [CALL])
+    only = extract_packets([tmp_path / "c.pcapng"], [CALL])
     assert (only.format, found_in(only)) == ("pcap", [sent[1]])
 
 
@@ -252,9 +265,9 @@ def test_a_bad_file_is_refused(tmp_path: Path) -> None:
     ):
         for files in ([path], [good, path]):
             with pytest.raises(InputError, match=why):
-                extract(files, [CALL])
+                extract_packets(files, [CALL])
     good.write_bytes(good.read_bytes() + segment(1).payload)  # what is broken inside is passed over
-    assert found_in(extract([good], [CALL])) == [segment(0)]
+    assert found_in(extract_packets([good], [CALL])) == [segment(0)]
 
 
 EXAMPLE: dict[str, float | str | None] = {
@@ -265,7 +278,7 @@ EXAMPLE: dict[str, float | str | None] = {
 
 def test_examples_are_understood() -> None:
     def one(last_seen: int = NOON + 400 * SECOND, **changed: Any) -> PacketConnection | None:
-        found = connections_of(alert_with(example=EXAMPLE | changed, last_seen=last_seen))
+        found = packet_connections(alert_with(example=EXAMPLE | changed, last_seen=last_seen))
         return found[0] if found else None
 
     assert one() == CALL._replace(end=NOON + 300 * SECOND)  # a record tells no more than that
@@ -281,9 +294,9 @@ def test_examples_are_understood() -> None:
         {"protocol": "tcp or 1"}, {"protocol": 6.0}, {"start": "yesterday"}, {"start": None}, {"start": 5.0},
     ):  # fmt: skip
         assert one(**changed) is None, changed
-    assert connections_of(alert_with()) == []
+    assert packet_connections(alert_with()) == []
     both = alert_with(example=EXAMPLE | {"source_port": "1"}, examples=[EXAMPLE, {"source": "x"}, EXAMPLE])
-    assert [connection.source_port for connection in connections_of(both)] == [4000]
+    assert [connection.source_port for connection in packet_connections(both)] == [4000]
 
 
 VALUE = st.one_of(st.none(), st.text(max_size=12), st.floats(), st.sampled_from(list(EXAMPLE.values())))
@@ -292,9 +305,9 @@ VALUE = st.one_of(st.none(), st.text(max_size=12), st.floats(), st.sampled_from(
 @given(st.lists(st.dictionaries(st.sampled_from([*EXAMPLE, "duration_ms", "duration"]), VALUE), max_size=3), VALUE)
 def test_odd_examples_are_no_error(changed: list[dict[str, Any]], seen: Any) -> None:
     last_seen = int(seen) if isinstance(seen, float) and abs(seen) < 2**62 else -1
-    for one in connections_of(alert_with(examples=[EXAMPLE | odd for odd in changed], last_seen=last_seen)):
+    for one in packet_connections(alert_with(examples=[EXAMPLE | odd for odd in changed], last_seen=last_seen)):
         assert 0 <= one.start <= one.end
-        extract([], [one])
+        extract_packets([], [one])
 
 
 def test_the_reason_for_no_packets_is_given(tmp_path: Path) -> None:
@@ -306,7 +319,7 @@ def test_the_reason_for_no_packets_is_given(tmp_path: Path) -> None:
     def answer(kind: str, path: str | Path = "-", name: str = "office") -> tuple[list[Path], str]:
         where = 'interfaces = ["eth0"]' if kind == "live" else f"path = '{path}'"
         config = parse_config(f'[[source]]\nkind = "{kind}"\nname = "{name}"\n{where}\n')
-        return captures_of(config, alert_with(source="office"))
+        return packet_captures(config, alert_with(source="office"))
 
     piped = [], "the capture was read from a pipe: packets are not kept"
     assert answer("live") == ([], "the source is live: packets are not kept")

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from netclust.errors import InputError
-from netclust.stream.commands.run_daemon import check
+from netclust.stream.commands.run_daemon import run_daemon_check
 from netclust.stream.config import parse_config
 from netclust.stream.daemon.build import check_config, model_name
 
@@ -81,7 +81,7 @@ def test_check_config_names_old_spellings(tmp_path: Path, capsys: pytest.Capture
     path = tmp_path / "netclust.toml"
     section, old, new, value = RENAMED[1]
     path.write_text(f"{RECORDS}[{section}]\n{old} = {value}\n")
-    check(path)
+    run_daemon_check(path)
     out, err = capsys.readouterr()
     assert f"{path}: good" in out
     assert f"{path}: [{section}] {old} is now [{section}] {new}" in err

@@ -20,7 +20,7 @@ from netclust.scoring.model import Model
 from netclust.stream.config import Config, parse_config
 from netclust.stream.daemon.checkpoint import Loaded
 from netclust.stream.daemon.model_archive import ModelArchive
-from netclust.stream.daemon.resuming import detector_of, numbers_of
+from netclust.stream.daemon.resuming import resumed_detector, resumed_source_numbers
 from netclust.stream.detection.detector import Detector
 from netclust.stream.logs import Log
 from netclust.stream.sources.base import Arrival, numbered
@@ -46,14 +46,14 @@ def loaded(facts: dict[str, Any], arrays: Arrays | None = None, linker: bytes | 
 
 def test_sources_are_numbered_from_0_and_keep_their_number_for_good() -> None:
     files = config([("a", "records", "x"), ("b", "records", "y")])
-    assert numbers_of(files, None) == {"a": 0, "b": 1}
-    assert numbers_of(files, loaded({})) == {"a": 0, "b": 1}
-    assert numbers_of(files, loaded({"numbers": {"gone": 4, "b": 2}})) == {"gone": 4, "b": 2, "a": 5}
+    assert resumed_source_numbers(files, None) == {"a": 0, "b": 1}
+    assert resumed_source_numbers(files, loaded({})) == {"a": 0, "b": 1}
+    assert resumed_source_numbers(files, loaded({"numbers": {"gone": 4, "b": 2}})) == {"gone": 4, "b": 2, "a": 5}
 
 
 def test_the_numbers_of_a_checkpoint_are_not_changed() -> None:
     facts = {"numbers": {"b": 0}}
-    numbers_of(config(), loaded(facts))
+    resumed_source_numbers(config(), loaded(facts))
     assert facts == {"numbers": {"b": 0}}
 
 
@@ -85,7 +85,7 @@ class Site:
         self.output.truncate()
         from_there = loaded(self.facts, self.arrays, self.linker)
         log = Log("json", "info", self.output)
-        return detector_of(settings or config(), model or self.model, from_there, self.archive, ["a"], log)
+        return resumed_detector(settings or config(), model or self.model, from_there, self.archive, ["a"], log)
 
     def logged(self) -> list[tuple[str, str]]:
         lines = map(json.loads, self.output.getvalue().splitlines())
@@ -119,7 +119,7 @@ def test_the_detector_continues_as_if_it_had_never_stopped(site: Site) -> None:
 
 
 def test_without_a_checkpoint_a_detector_begins(site: Site) -> None:
-    fresh = detector_of(config(), site.model, None, site.archive, ["a"], Log("json", "info", site.output))
+    fresh = resumed_detector(config(), site.model, None, site.archive, ["a"], Log("json", "info", site.output))
     assert fresh.linker.tick == 0
     assert fresh.model is site.model
     assert site.logged() == []
@@ -139,7 +139,7 @@ def test_files_wait_until_the_site_is_learned_and_what_is_live_does_not(
 ) -> None:
     settings = config([("f", "records", "y.csv"), ("a", kind, path)])
     for from_there in (None, loaded(site.facts, site.arrays, site.linker)):
-        detector = detector_of(settings, site.model, from_there, site.archive, ["f", "a"], Log(stream=site.output))
+        detector = resumed_detector(settings, site.model, from_there, site.archive, ["f", "a"], Log(stream=site.output))
         assert detector._patient is patient
 
 

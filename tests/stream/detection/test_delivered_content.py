@@ -25,7 +25,7 @@ from netclust.stream.detection.verdict_lines import verdict_lines
 from netclust.stream.logs import Log
 from netclust.stream.sharding.shard import Shard
 from netclust.stream.sinks.cef import to_cef
-from netclust.stream.sinks.ecs import encode
+from netclust.stream.sinks.ecs import encode_ecs
 from netclust.stream.sources.base import Arrival, MemorySource
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
@@ -69,7 +69,7 @@ def told(outcomes: list[Outcome]) -> None:
     for outcome in outcomes:
         verdict_lines(outcome, "all")
         for event in outcome.events:
-            msgspec.json.decode(encode(event, "here"))
+            msgspec.json.decode(encode_ecs(event, "here"))
             to_cef(event, 2048)
 
 

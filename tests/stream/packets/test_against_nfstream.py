@@ -21,7 +21,7 @@ from needed import need_module
 from packet_paths import followed, names_of_captures, whole
 
 from netclust.kernels.packets import decode
-from netclust.stream.packets.connections import addresses, endpoints
+from netclust.stream.packets.connections import connection_addresses, connection_endpoints
 from netclust.stream.packets.flow_table import FlowTimeouts
 
 pytestmark = pytest.mark.peers
@@ -89,9 +89,9 @@ def records_of(path: Path) -> Any:
 def ours(path: Path, kind: str) -> tuple[dict[Any, list[Flow]], dict[Any, int]]:
     """Flows by protocol and endpoints (no ports for ICMP), in order of time; and how many had fragments."""
     records = records_of(path)
-    source, sport, destination, dport = endpoints(records)
+    source, sport, destination, dport = connection_endpoints(records)
     family = records["flow"]["family"]
-    hosts = addresses(source, family), addresses(destination, family)
+    hosts = connection_addresses(source, family), connection_addresses(destination, family)
     flows: dict[Any, list[Flow]] = defaultdict(list)
     fragments: dict[Any, int] = defaultdict(int)
     for i, record in enumerate(records):

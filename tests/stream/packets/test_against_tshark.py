@@ -18,7 +18,7 @@ from packet_paths import followed, names_of_captures, whole
 from tshark_tables import Dissection, Row, dissect, shown
 
 from netclust.kernels.packets import decode
-from netclust.stream.packets.connections import addresses, endpoints
+from netclust.stream.packets.connections import connection_addresses, connection_endpoints
 
 pytestmark = pytest.mark.peers
 
@@ -86,9 +86,9 @@ def ours(path: Path) -> tuple[dict[Key, Talk], Any]:
     assert table.counters["decoded"] + table.counters["not_ip"] == sum(
         n for name, n in table.counters.items() if name in decode.STATUS_NAMES
     )
-    source, sport, destination, dport = endpoints(records)
+    source, sport, destination, dport = connection_endpoints(records)
     family = records["flow"]["family"]
-    sources, destinations = addresses(source, family), addresses(destination, family)
+    sources, destinations = connection_addresses(source, family), connection_addresses(destination, family)
     talks: dict[Key, Talk] = defaultdict(Talk)
     for i, record in enumerate(records):
         flow = record["flow"]
@@ -315,9 +315,9 @@ def _payloads(path: Path) -> dict[tuple[Key, tuple[str, int]], tuple[int, int]]:
     """By key and sender: payload bytes, each counted once, and those that came again."""
     records = ours(path)[1]
     records = records[records["flow"]["proto"] == decode.TCP]
-    source, sport, destination, dport = endpoints(records)
+    source, sport, destination, dport = connection_endpoints(records)
     family = records["flow"]["family"]
-    hosts = addresses(source, family), addresses(destination, family)
+    hosts = connection_addresses(source, family), connection_addresses(destination, family)
     found: dict[tuple[Key, tuple[str, int]], tuple[int, int]] = defaultdict(lambda: (0, 0))
     for i, record in enumerate(records):
         ends = (hosts[0][i], int(sport[i])), (hosts[1][i], int(dport[i]))

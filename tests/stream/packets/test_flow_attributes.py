@@ -30,12 +30,12 @@ from netclust.kernels.packets import tcp as tcp_states
 from netclust.records.table import Table
 from netclust.stream.packets.conn_attributes import failed_states
 from netclust.stream.packets.connections import (
-    addresses,
     conn_states,
+    connection_addresses,
+    connection_endpoints,
     connection_maker,
     context_columns,
-    endpoints,
-    flow_service_ids,
+    flow_connection_services,
 )
 from netclust.stream.packets.flow_table import FlowTable, FlowTimeouts
 from netclust.stream.packets.services import app_ports, flow_services, icmp_services, kdd_services
@@ -183,7 +183,9 @@ def test_protocols_and_services_are_named(packet: Packet, kdd: tuple[str, Any], 
         name = "protocol_type" if schema == "kdd" else "protocol"
         assert found[name] == protocol
         assert service in (None, found["service"])
-    assert flow_services().names[int(flow_service_ids(records["flow"], endpoints(records)[3])[0])] != ""
+    assert (
+        flow_services().names[int(flow_connection_services(records["flow"], connection_endpoints(records)[3])[0])] != ""
+    )
 
 
 def test_ports_that_dialogues_are_read_on_are_ports_of_services() -> None:
@@ -247,7 +249,7 @@ def test_addresses_of_both_families_are_written_as_people_do() -> None:
     hi = np.array([number >> 64 for number in numbers], np.uint64)
     lo = np.array([number & (1 << 64) - 1 for number in numbers], np.uint64)
     family = np.array([decode.FAMILY_IPV4 if "." in text else decode.FAMILY_IPV6 for text in texts], np.uint8)
-    assert addresses([hi, lo], family).tolist() == texts
+    assert connection_addresses([hi, lo], family).tolist() == texts
 
 
 def udp6(at: float, src: str, dst: str, sport: int, dport: int) -> Packet:

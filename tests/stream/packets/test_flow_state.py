@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from netclust.datasets.simulators.capture_simulator import simulate_capture
 from netclust.errors import InputError, ModelError
-from netclust.foundation.container import Arrays, pack, unpack
+from netclust.foundation.container import Arrays, pack_container, unpack_container
 from netclust.kernels.packets import flow_layout as layout
 from netclust.records.traffic_counts import SlidingCounts, TrafficCounts
 from netclust.stream.packets.capture_files import CaptureFile
@@ -28,7 +28,7 @@ KIND = "netclust.test"
 
 def stored(arrays: Arrays) -> Arrays:
     """As they come back from a file."""
-    return unpack(pack(KIND, arrays, {}), KIND, "test")[0]
+    return unpack_container(pack_container(KIND, arrays, {}), KIND, "test")[0]
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from netclust.foundation.container import Arrays, pack, unpack
+from netclust.foundation.container import Arrays, pack_container, unpack_container
 from netclust.kernels.packets import dialogue
 from netclust.kernels.packets import flow_layout as layout
 from netclust.stream.packets.capture_writer import write_capture
@@ -66,7 +66,7 @@ class Talk:
 
 def stored(arrays: Arrays) -> Arrays:
     """As they come back from a file."""
-    return unpack(pack(KIND, arrays, {}), KIND, "test")[0]
+    return unpack_container(pack_container(KIND, arrays, {}), KIND, "test")[0]
 
 
 def both_ways(
@@ -195,7 +195,7 @@ def test_no_half_password_is_saved(port: int, said: list[Piece], secret: bytes, 
     source.close()
     assert source.open_flows == 1
     assert last is not None
-    assert_not_in(secret, pack(KIND, last.arrays, last.facts))
+    assert_not_in(secret, pack_container(KIND, last.arrays, last.facts))
 
 
 def in_words(line: bytes) -> set[int]:

@@ -204,19 +204,19 @@ def test_a_filter_means_the_same_without_libpcap(link: Link, monkeypatch: pytest
         need_program("tcpdump")
         monkeypatch.setattr(bpf, "_libpcap", lambda: None)
         # A child process is in the namespace of the thread that starts it.
-    program = inside(link.b, lambda: bpf.compile_filter("vlan 7 or udp port 53", "vb", 128))
+    program = inside(link.b, lambda: bpf.compile_bpf("vlan 7 or udp port 53", "vb", 128))
     assert len(program) > 5
     assert program[-2:] == [(6, 0, 0, 128), (6, 0, 0, 0)]
     with pytest.raises(InputError, match="prot 53"):
-        inside(link.b, lambda: bpf.compile_filter("udp prot 53", "vb", 128))
+        inside(link.b, lambda: bpf.compile_bpf("udp prot 53", "vb", 128))
 
 
 def test_a_filter_is_refused_where_nothing_compiles_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bpf, "_libpcap", lambda: None)
     monkeypatch.setattr(shutil, "which", lambda *args, **options: None)
     with pytest.raises(InputError, match="install libpcap"):
-        bpf.compile_filter("udp", "lo", 128)
-    assert bpf.compile_filter(" ", "lo", 128) == bpf.keep(128)
+        bpf.compile_bpf("udp", "lo", 128)
+    assert bpf.compile_bpf(" ", "lo", 128) == bpf.bpf_keep(128)
 
 
 def test_a_cut_packet_keeps_its_length(link: Link) -> None:

@@ -23,7 +23,7 @@ from netclust.stream.bus.factory import memory_bus
 from netclust.stream.bus.record_messages import LabelMessage, pack_label
 from netclust.stream.config import Config, ShardingConfig, parse_config
 from netclust.stream.sharding.placement import partition_keys, sip_hash
-from netclust.stream.sharding.recovery import lock, prepare
+from netclust.stream.sharding.recovery import lock_recovery, prepare_recovery
 
 pytestmark = pytest.mark.system
 
@@ -119,7 +119,7 @@ def run_here(folder: Path, workers: int, fail_after: int | None = None) -> dict[
     from netclust.stream.sharding.shard import Shard
 
     config, engine = whole_config(folder)
-    store = prepare(Path(engine.recovery), engine)
+    store = prepare_recovery(Path(engine.recovery), engine)
     threads: dict[int, int] = {}
 
     def watch(shard: Shard) -> None:
@@ -305,34 +305,38 @@ def test_keys_of_lanes_are_spread_over_workers() -> None:
 def test_state_of_another_number_of_partitions_is_refused(tmp_path: Path) -> None:
     _, engine = whole_config(tmp_path)
     folder = tmp_path / "state"
-    store = prepare(folder, engine)
-    assert store == prepare(folder, engine)
+    store = prepare_recovery(folder, engine)
+    assert store == prepare_recovery(folder, engine)
     assert [p.name for p in folder.iterdir()] == ["bytewax"]
     import msgspec
 
     with pytest.raises(InputError, match="the state of 4 partitions"):
-        prepare(folder, msgspec.structs.replace(engine, partitions=8))
+        prepare_recovery(folder, msgspec.structs.replace(engine, partitions=8))
     with pytest.raises(InputError, match="holds positions in"):
-        prepare(folder, msgspec.structs.replace(engine, input="memory://other/input"))
+        prepare_recovery(folder, msgspec.structs.replace(engine, input="memory://other/input"))
     (store / "cluster.json").write_text("{")
     with pytest.raises(InputError, match=r"cluster\.json"):
-        prepare(folder, engine)
+        prepare_recovery(folder, engine)
 
 
 def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
     _, engine = whole_config(tmp_path)
     folder = tmp_path / "state"
-    store = prepare(folder, engine)
+    store = prepare_recovery(folder, engine)
     for shared in (folder, store):
         os.chmod(shared, 0o770)  # noqa: S103
         with pytest.raises(InputError, match="chmod 700"):
-            prepare(folder, engine)
+            prepare_recovery(folder, engine)
         os.chmod(shared, 0o700)
-    with lock(folder), pytest.raises(InputError, match="in use by another"):
-        lock(folder)
-    with lock(folder, shared=True), lock(folder, shared=True), pytest.raises(InputError, match="in use by another"):
-        lock(folder)
-    lock(folder).close()
+    with lock_recovery(folder), pytest.raises(InputError, match="in use by another"):
+        lock_recovery(folder)
+    with (
+        lock_recovery(folder, shared=True),
+        lock_recovery(folder, shared=True),
+        pytest.raises(InputError, match="in use by another"),
+    ):
+        lock_recovery(folder)
+    lock_recovery(folder).close()
 
 
 def test_commands_say_what_is_wrong(run: Any, tmp_path: Path) -> None:

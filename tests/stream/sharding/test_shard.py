@@ -18,7 +18,7 @@ from netclust.errors import InputError, ModelError
 from netclust.foundation import container
 from netclust.linking.linker import Linker
 from netclust.linking.verdicts import Verdicts, concat_verdicts
-from netclust.records.batch import concat
+from netclust.records.batch import concat_batches
 from netclust.records.table import Table
 from netclust.shipped.loading import load_shipped
 from netclust.stream.bus.base import Outgoing
@@ -57,7 +57,7 @@ def judged(shard: Shard, bodies: list[bytes]) -> tuple[Any, Verdicts]:
     outcomes = [
         outcome for body in bodies for outcome in shard.take(unpack_message(body, CONN.encoding.schema, "test"))
     ]
-    return concat([o.batch for o in outcomes]), concat_verdicts([o.verdicts for o in outcomes])
+    return concat_batches([o.batch for o in outcomes]), concat_verdicts([o.verdicts for o in outcomes])
 
 
 def test_shards_say_what_one_linker_with_as_many_partitions_says(table: Table, sent: list[Outgoing]) -> None:
@@ -214,17 +214,17 @@ def test_a_snapshot_is_checked_and_holds_no_pickle(sent: list[Outgoing]) -> None
     shard = Shard(CONN, config, 0, PARTITIONS)
     shard.step(of_partition(sent, 0)[:4])
     good = shard.snapshot()
-    arrays, header = container.unpack(good, "netclust.shard", "test")
+    arrays, header = container.unpack_container(good, "netclust.shard", "test")
     assert header["partition"] == 0
     for bad in (b"", good[:-7], good[:100], b"\x80\x04K\x01."):
         with pytest.raises(ModelError):
             Shard.restore(CONN, config, bad)
     for change in ({"partition": 9}, {"numbers": {}}, {"streams": [["a", "b", "c", 7, 1]]}, {"partitions": -1}):
         with pytest.raises(ModelError):
-            Shard.restore(CONN, config, container.pack("netclust.shard", arrays, {**header, **change}))
+            Shard.restore(CONN, config, container.pack_container("netclust.shard", arrays, {**header, **change}))
     del arrays["linker"]
     with pytest.raises(ModelError, match="no linker"):
-        Shard.restore(CONN, config, container.pack("netclust.shard", arrays, header))
+        Shard.restore(CONN, config, container.pack_container("netclust.shard", arrays, header))
 
 
 def test_under_another_model_or_window_numbers_go_on(sent: list[Outgoing]) -> None:

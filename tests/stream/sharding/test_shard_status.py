@@ -17,7 +17,7 @@ from shard_cases import PARTITIONS, ShardsProcess
 from netclust.errors import InputError
 from netclust.stream.bus.base import Outgoing
 from netclust.stream.config import Config, ShardingConfig, load_config, parse_config
-from netclust.stream.sharding.recovery import prepare
+from netclust.stream.sharding.recovery import prepare_recovery
 from netclust.stream.sharding.status import ShardingStatus, plain_state, sharding_status
 
 pytestmark = pytest.mark.system
@@ -110,7 +110,7 @@ def in_memory(folder: Path, partitions: int = 2) -> tuple[Config, ShardingConfig
 
 def test_a_folder_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     config, engine = in_memory(tmp_path)
-    store = prepare(Path(engine.recovery), engine)
+    store = prepare_recovery(Path(engine.recovery), engine)
     assert sharding_status(config, engine).campaigns is None
     with pytest.raises(InputError, match="the state of 2 partitions"):
         sharding_status(*in_memory(tmp_path, partitions=3))
@@ -126,7 +126,7 @@ class Bomb:
 
 def test_nothing_that_was_kept_is_run(tmp_path: Path) -> None:
     config, engine = in_memory(tmp_path)
-    store = prepare(Path(engine.recovery), engine)
+    store = prepare_recovery(Path(engine.recovery), engine)
     with sqlite3.connect(store / "part-0.sqlite3") as base:
         row = ("netclust.lanes", "00000", 1, pickle.dumps(Bomb()))
         base.execute("INSERT INTO snaps (step_id, state_key, snap_epoch, ser_change) VALUES (?, ?, ?, ?)", row)

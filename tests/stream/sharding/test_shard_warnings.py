@@ -22,7 +22,7 @@ from netclust.stream.config import ShardingConfig
 from netclust.stream.logs import Log
 from netclust.stream.sharding import shard_warnings as module
 from netclust.stream.sharding.partitions import Progress
-from netclust.stream.sharding.recovery import prepare, refuse_used_topics
+from netclust.stream.sharding.recovery import prepare_recovery, refuse_used_topics
 from netclust.stream.sharding.shard import Shard
 from netclust.stream.sharding.shard_metrics import Measures
 from netclust.stream.sharding.shard_warnings import ShardWarnings
@@ -120,7 +120,7 @@ def test_a_new_state_is_refused_where_topics_have_the_messages_of_an_old_one(tmp
     )
     folder = tmp_path / "recovery"
     refuse_used_topics(folder, engine)
-    prepare(folder, engine)
+    prepare_recovery(folder, engine)
     bus.writer("events", PARTITIONS).send([Outgoing(3, 1, b"an alert")])
     refuse_used_topics(folder, engine)  # that is its own state
     with pytest.raises(InputError, match="of an earlier state"):
@@ -162,7 +162,7 @@ def test_a_check_looks_at_the_state_and_says_what_is_not_used(tmp_path: Path) ->
     assert "which is new" in said.stdout
     assert "[[sink]], [ship]: the daemon's" in said.stderr
     assert not (tmp_path / "r").exists()
-    prepare(tmp_path / "r", ShardingConfig(input="redis://127.0.0.1:1/in", partitions=1))
+    prepare_recovery(tmp_path / "r", ShardingConfig(input="redis://127.0.0.1:1/in", partitions=1))
     assert "goes on from" in cli("shards", "check", "-c", str(path)).stdout
     path.write_text(CLUSTER + "partitions = 2\n" + more)
     said = cli("shards", "check", "-c", str(path))
@@ -182,7 +182,7 @@ def test_a_bus_that_is_away_is_named_and_waited_for(tmp_path: Path) -> None:
         engine.config.write_text(text)
         config = cases.parse_config(text)
         assert config.sharding is not None
-        prepare(tmp_path / "c" / "recovery", config.sharding)  # as if it had run before
+        prepare_recovery(tmp_path / "c" / "recovery", config.sharding)  # as if it had run before
         engine.start(1)
         engine.until(lambda: "the bus is away: all start again" in engine.log.read_text(), "second start")
         assert engine.stop() == 0

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.system
 CHILD = """
 import json, random, resource, signal, sys, time
 from pathlib import Path
-from netclust.foundation.container import write_bytes
+from netclust.foundation.container import write_container_bytes
 from netclust.stream.alerts.alert_events import Notice
 from netclust.stream.sinks.base import SinkError
 from netclust.stream.sinks.jsonl import JsonLines
@@ -53,7 +53,7 @@ state = json.loads(found[0].read_text()) if found else {"next": 0, "facts": None
 def save(number, facts):
     if state_file.exists():
         state_file.rename(previous)
-    write_bytes(state_file, json.dumps({"next": number, "facts": facts}).encode())
+    write_container_bytes(state_file, json.dumps({"next": number, "facts": facts}).encode())
 
 
 runner = SinkRunner(Flaky("log", folder / "log"), queue_events=5, spool_path=folder / "spool", spool_bytes=1 << 20,

@@ -30,10 +30,10 @@ def validator() -> Any:
 @given(event=make.any_event)
 @settings(max_examples=300)
 def test_no_event_leaves_the_published_schema(validator: Any, event: Event) -> None:
-    line = ecs.encode(event, "probe")
+    line = ecs.encode_ecs(event, "probe")
     assert b"\n" not in line
     validator.validate(json.loads(line))
-    assert ecs.encode(msgspec.structs.replace(event), "probe") == line
+    assert ecs.encode_ecs(msgspec.structs.replace(event), "probe") == line
 
 
 @pytest.mark.parametrize("change", [{"more": 1}, {"event": {}}, {"@timestamp": "yesterday"}, {"netclust": {}}])
@@ -44,7 +44,7 @@ def test_the_schema_does_not_take_anything(validator: Any, change: dict[str, Any
 def test_equal_events_do_not_give_different_bytes() -> None:
     one = Notice(topic="drift", time=5, key="n", message="", facts={"a": 1, "b": 2})
     other = Notice(topic="drift", time=5, key="n", message="", facts={"b": 2, "a": 1})
-    assert ecs.encode(one) == ecs.encode(other)
+    assert ecs.encode_ecs(one) == ecs.encode_ecs(other)
 
 
 def test_one_of_many_destinations_is_not_shown_as_the_destination() -> None:
@@ -138,7 +138,7 @@ def test_colours_do_not_go_into_a_pipe() -> None:
 
 def test_an_empty_alert_can_be_told_everywhere() -> None:
     event = AlertEvent(action="close", alert=Alert(id="a", kind="novel", label="", entity="", entity_kind="cluster"))
-    assert ecs.encode(event)
+    assert ecs.encode_ecs(event)
     assert syslog.format_message(event, 480)
     assert syslog.format_message(event, 480, style="cef")
     assert terminal_lines(event)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from netclust.datasets.simulators.capture_simulator import simulate_capture
 from netclust.errors import InputError, ModelError
-from netclust.foundation.container import pack, unpack
+from netclust.foundation.container import pack_container, unpack_container
 from netclust.records.schema import load_schema
 from netclust.stream.config import SourceConfig
 from netclust.stream.packets import capture_walk
@@ -78,7 +78,7 @@ def offset_of(content: bytes, packet: int) -> int:
 def stored(state: SourceState | None) -> SourceState:
     """As it comes back from a file."""
     assert state is not None
-    arrays, facts = unpack(pack(KIND, state.arrays, state.facts), KIND, "test")
+    arrays, facts = unpack_container(pack_container(KIND, state.arrays, state.facts), KIND, "test")
     return SourceState(facts, arrays)
 
 

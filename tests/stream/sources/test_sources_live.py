@@ -12,7 +12,7 @@ from namespaces import Link, inside, ip, joined_or_skip, make_again
 from needed import need_filters
 
 from netclust.errors import InputError, ModelError
-from netclust.foundation.container import pack, unpack
+from netclust.foundation.container import pack_container, unpack_container
 from netclust.stream.packets import live as capturing
 from netclust.stream.packets.flow_table import FlowTimeouts
 from netclust.stream.sources.base import Arrival, SourceState
@@ -65,7 +65,7 @@ class Watching:
         assert not self.thread.is_alive()
         state = self.arrivals[-1].state
         assert state is not None
-        arrays, facts = unpack(pack(KIND, state.arrays, state.facts), KIND, "test")
+        arrays, facts = unpack_container(pack_container(KIND, state.arrays, state.facts), KIND, "test")
         return SourceState(facts, arrays)
 
 

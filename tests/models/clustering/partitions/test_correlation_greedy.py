@@ -14,7 +14,7 @@ from netclust.models.clustering.partitions.enumeration import best_partition
 from netclust.models.clustering.partitions.greedy import greedy_clusters, greedy_merges
 from netclust.models.clustering.partitions.single_link import single_link
 from netclust.structures.pairs import PairIndex, pair_index
-from netclust.structures.partition import PairScores, canonical
+from netclust.structures.partition import PairScores, canonical_partition
 
 
 def merges_of(scores: PairScores) -> list[tuple[int, int, float]]:
@@ -254,7 +254,7 @@ def test_single_link_is_algorithm_8(seed: int, items: int, threshold: float) -> 
         if value < threshold:
             break
         labels[labels == labels[i]] = labels[j]
-    assert single_link(scores, threshold).tolist() == canonical(labels).tolist()
+    assert single_link(scores, threshold).tolist() == canonical_partition(labels).tolist()
 
 
 def test_single_link_follows_stored_pairs_only() -> None:

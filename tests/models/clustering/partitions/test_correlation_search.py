@@ -22,7 +22,7 @@ from netclust.models.clustering.partitions.moves_kernels import (
     pair_up,
 )
 from netclust.structures.pairs import PairIndex, pair_index
-from netclust.structures.partition import PairScores, canonical
+from netclust.structures.partition import PairScores, canonical_partition
 
 seeds = st.integers(0, 10**6)
 
@@ -34,7 +34,7 @@ def rows_of(scores: PairScores):
 
 
 def some_labels(seed: int, items: int) -> np.ndarray:
-    return canonical(np.random.default_rng(seed + 7).integers(items, size=items))
+    return canonical_partition(np.random.default_rng(seed + 7).integers(items, size=items))
 
 
 # --- the kernels
@@ -127,7 +127,7 @@ def test_local_search_is_not_below_greedy_or_above_the_optimum(seed: int, items:
     scores = random_scores(seed, items, whole)
     for form in (scores, stored(scores, seed)):
         z = local_search(form, seed=seed, sweeps=sweeps)
-        assert z.tolist() == canonical(z).tolist()
+        assert z.tolist() == canonical_partition(z).tolist()
         assert scores.within(greedy_clusters(scores)) - 1e-9 <= scores.within(z) <= best_partition(scores)[1] + 1e-9
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from netclust.errors import InputError
 from netclust.losses.partition_loss import with_pairwise_loss
 from netclust.models.clustering.partitions.exact import exact_clusters
-from netclust.models.clustering.partitions.relaxed import relax
+from netclust.models.clustering.partitions.relaxed import relaxed_partition
 from netclust.structures.pairs import PairIndex, all_pairs
-from netclust.structures.partition import PairScores, canonical
+from netclust.structures.partition import PairScores, canonical_partition
 
 
 @given(st.integers(2, 8), st.integers(0, 10**6), st.booleans())
@@ -24,7 +24,7 @@ def test_no_partition_is_better_than_the_exact_one(items, seed, whole_numbers):
     assert found.optimal
     assert found.value == pytest.approx(brute_force(scores), abs=1e-7)
     assert found.value == scores.within(found.labels) == found.bound
-    assert found.labels.tolist() == canonical(found.labels).tolist()
+    assert found.labels.tolist() == canonical_partition(found.labels).tolist()
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_worked_examples_do_not_end_elsewhere(scores, labels, value):
 def test_fractional_relaxations_do_not_pass_as_partitions(scores, best):
     found = exact_clusters(scores)
     assert (found.value, found.optimal) == (best, True)
-    assert relax(scores).value > best + 0.4
+    assert relaxed_partition(scores).value > best + 0.4
 
 
 def test_branching_agrees_with_a_mixed_integer_program():
@@ -74,7 +74,7 @@ def test_sixty_items_with_noise_are_no_trouble():
     scores = planted(60, 8, 1.2, 0)
     found = exact_clusters(scores)
     assert found.optimal
-    assert found.value == pytest.approx(relax(scores).value)
+    assert found.value == pytest.approx(relaxed_partition(scores).value)
 
 
 def test_a_time_limit_does_not_give_a_bound_that_is_too_low():
@@ -114,7 +114,7 @@ def test_the_order_of_stored_pairs_does_not_matter():
     index = PairIndex(*(side[order] for side in all_pairs(9)))
     shuffled = PairScores(9, FIGURE_31.values[order], index)
     assert exact_clusters(shuffled).labels.tolist() == exact_clusters(FIGURE_31).labels.tolist()
-    assert relax(shuffled).value == pytest.approx(47)
+    assert relaxed_partition(shuffled).value == pytest.approx(47)
 
 
 @pytest.mark.parametrize("items", [0, 1])

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netclust.errors import InputError
-from netclust.models.clustering.partitions.relaxed import relax
+from netclust.models.clustering.partitions.relaxed import relaxed_partition
 from netclust.models.clustering.partitions.rounding import clustering_bounds, round_pivot
 from netclust.structures.pairs import PairIndex, all_pairs
-from netclust.structures.partition import PairScores, square
+from netclust.structures.partition import PairScores, partition_square
 from netclust.structures.sdp import relax_sdp
 from netclust.structures.sizes import INTERIOR_ITEMS
 
@@ -32,7 +32,7 @@ def test_a_cycle_of_five_is_bounded_by_3_0902(solver):
 
 
 def test_neither_relaxation_is_always_the_tighter_one():
-    gaps = [relax_sdp(star(leaves)).value - relax(star(leaves)).value for leaves in (3, 4, 5)]
+    gaps = [relax_sdp(star(leaves)).value - relaxed_partition(star(leaves)).value for leaves in (3, 4, 5)]
     assert gaps == pytest.approx([np.sqrt(3) - 1.5, 0, np.sqrt(5) - 2.5], abs=1e-4)
 
 
@@ -43,12 +43,12 @@ def test_primal_and_dual_are_feasible_equal_and_not_below_a_partition(solver, it
     scores = random_scores(items, np.random.default_rng(seed))
     relaxed = relax_sdp(scores, solver=solver)
     size = np.abs(scores.values).sum()
-    X = square(relaxed.together, items) + np.eye(items)
+    X = partition_square(relaxed.together, items) + np.eye(items)
     assert X.min() >= 0
     assert np.linalg.eigvalsh(X)[0] >= -1e-9
     assert relaxed.value == pytest.approx(scores.values @ relaxed.together)
     assert relaxed.prices.min() >= 0
-    dual = np.diag(relaxed.diagonal) - scores.matrix() - square(relaxed.prices, items)
+    dual = np.diag(relaxed.diagonal) - scores.matrix() - partition_square(relaxed.prices, items)
     assert np.linalg.eigvalsh(dual)[0] >= -1e-9 * (1 + size)
     assert relaxed.bound == pytest.approx(relaxed.diagonal.sum() / 2)
     assert -1e-9 * size <= relaxed.bound - relaxed.value <= 2e-6 * size
