@@ -16,7 +16,7 @@ from sklearn.feature_extraction import FeatureHasher
 from netclust.models.coreference.examples import prepare_examples
 from netclust.models.coreference.learning import learn_coreference
 from netclust.models.coreference.settings import CoreferenceSettings
-from netclust.models.experiments.coreference.litbank import read_litbank_split
+from netclust.models.experiments.coreference.litbank import read_split
 from netclust.models.experiments.coreference.litbank_experiments import FEATURES
 
 SAMPLE = 20_000
@@ -31,8 +31,8 @@ def main() -> None:
     if folder is None:
         raise SystemExit("skipped: LitBank not found, set NETCLUST_DATA to the folder of the data sets")
     litbank = folder / "coref" / "litbank"
-    reading = timed(lambda: read_litbank_split(litbank, arguments.split))
-    documents = read_litbank_split(litbank, arguments.split).train
+    reading = timed(lambda: read_split(litbank, arguments.split))
+    documents = read_split(litbank, arguments.split).train
     prepare_examples(documents[:1], FEATURES)  # compiles, or loads what is compiled
     one = best_of(lambda: prepare_examples(documents, FEATURES, jobs=1), 2)
     two = best_of(lambda: prepare_examples(documents, FEATURES, jobs=2), 2)

@@ -1,7 +1,7 @@
 """Settings chosen by cross-validation, on training examples alone.
 
-A test set takes no part: `select_candidate` sees the examples that it is given, fits every candidate on each fold's training
-part and measures the loss on what that fold holds out.
+A test set takes no part: `select_candidate` sees the examples that it is given, fits every candidate on each fold's
+training part and measures the loss on what that fold holds out.
 
 >>> examples = [1.0, 2.0, 3.0, 6.0]
 >>> chosen = select_candidate(

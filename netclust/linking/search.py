@@ -76,7 +76,7 @@ class ReferentSearch:
         if self._references_changed and self._references_how:
             if first.tally[boxes.LOST]:
                 first = self._new(len(refs.label))
-            kernels.regroup_references(first, refs, self._scratches[0], self._model.scorer)
+            kernels.link_references_by_side(first, refs, self._scratches[0], self._model.scorer)
             self._references = [first]
         self._references_changed = False
         while len(self._references) <= p:
@@ -88,7 +88,9 @@ class ReferentSearch:
         if self._how and self._windows[p].tally[boxes.LOST]:
             self._windows[p] = self._new(self._kept + 1)  # filled by the kernel, from what the window holds
         elif self._changed[p] and self._how:
-            kernels.regroup_window(self._windows[p], part.window, part.cursor, self._scratches[p], self._model.scorer)
+            kernels.link_window_by_side(
+                self._windows[p], part.window, part.cursor, self._scratches[p], self._model.scorer
+            )
         self._changed[p] = False
         return self._windows[p], self._how
 

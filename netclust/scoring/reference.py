@@ -18,7 +18,7 @@ from netclust.records.batch import Batch
 Choice = Literal["proportional", "balanced", "covering", "normal"]
 """Referents a class: in proportion to its size, to the root of its size, or of normal classes only.
 
-`covering_reference` is proportional too, but within a class the records are drawn apart from each other instead
+`covering` is proportional too, but within a class the records are drawn apart from each other instead
 of as they come.
 """
 
@@ -67,7 +67,7 @@ def draw_reference(
 ) -> NDArray[np.int64]:
     """Rows of a random reference set, in stream order, every class represented; `normal` says which labels are.
 
-    `apart` are the same records in units of difference (`similarity.in_units`): what `covering_reference` goes by.
+    `apart` are the same records in units of difference (`similarity.in_units`): what `covering` goes by.
     """
     usable = label >= 0
     if choice == "normal" and normal is not None:

@@ -13,7 +13,7 @@ Bamman, Lewke and Mansoor, An annotated dataset of coreference in English litera
 ...         Path(folder, "conll").mkdir(exist_ok=True)
 ...         novel = Document(f"{number}_novel_brat", ("The", "end"), (0, 2))
 ...         write_conll([novel], Path(folder, "conll", f"{number}_novel_brat.conll"))
-...     split = read_litbank_split(folder, 0)
+...     split = read_split(folder, 0)
 >>> [document.name for document in split.dev]
 ['1_novel_brat']
 """
@@ -28,7 +28,7 @@ from netclust.models.coreference.formats.conll import read_conll
 from netclust.models.coreference.formats.documents import Document
 from netclust.models.coreference.formats.text_files import read_text
 
-__all__ = ["SPLITS", "LitbankSplit", "read_litbank_split", "split_files"]
+__all__ = ["SPLITS", "LitbankSplit", "read_split", "split_files"]
 
 SPLITS = range(10)
 _PARTS = ("train", "dev", "test")
@@ -42,7 +42,7 @@ class LitbankSplit(NamedTuple):
     test: list[Document]
 
 
-def read_litbank_split(folder: str | Path, number: int) -> LitbankSplit:
+def read_split(folder: str | Path, number: int) -> LitbankSplit:
     """Read one split of the folder of LitBank."""
     return LitbankSplit(*(_documents(split_files(folder, number, part)) for part in _PARTS))
 

@@ -40,7 +40,7 @@ from netclust.models.coreference.settings import CoreferenceSettings
 from netclust.models.coreference.train_coreference import choose_slots
 from netclust.models.experiments.coreference.coreference_baselines import head_match, singletons
 from netclust.models.experiments.coreference.coreference_trials import CoreferenceTrial, Trials
-from netclust.models.experiments.coreference.litbank import read_litbank_split
+from netclust.models.experiments.coreference.litbank import read_split
 from netclust.problems.loss_learning import fit_loss
 from netclust.problems.loss_learning import measure_loss as quality
 from netclust.structures.pairs import Indices
@@ -107,7 +107,7 @@ class SplitData:
 
     def __init__(self, folder: Path, number: int, jobs: int = 1) -> None:
         self.number = number
-        self._documents = read_litbank_split(folder, number)
+        self._documents = read_split(folder, number)
         self._jobs = jobs
         self._parts: dict[tuple[str, int | None], list[Example]] = {}
         self._slots: dict[int, Indices] = {}
@@ -128,7 +128,7 @@ class SplitData:
         return self._slots[count]
 
 
-def run_litbank_trial(
+def run_trial(
     data: SplitData, model: str, settings: CoreferenceSettings, stage: Literal["tune", "table"]
 ) -> CoreferenceTrial:
     """Train, choose the epoch on the development documents, and, for the table, measure the test documents."""
@@ -198,7 +198,7 @@ def run_litbank_split(
 
 def _do(data: SplitData, trials: Trials, model: str, settings: CoreferenceSettings, stage: Any) -> None:
     if not trials.has(data.number, model, settings, stage):
-        trials.add(run_litbank_trial(data, model, settings, stage))
+        trials.add(run_trial(data, model, settings, stage))
 
 
 def _settings(base: CoreferenceSettings, change: dict[str, Any]) -> CoreferenceSettings:

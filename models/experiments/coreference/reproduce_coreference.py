@@ -11,7 +11,7 @@ from netclust.errors import InputError
 from netclust.models.coreference.features import void_templates
 from netclust.models.experiments.coreference.coreference_report import Claim, CoreferenceRow, report_claims, report_rows
 from netclust.models.experiments.coreference.coreference_trials import Trials
-from netclust.models.experiments.coreference.litbank import read_litbank_split, split_files
+from netclust.models.experiments.coreference.litbank import read_split, split_files
 from netclust.models.experiments.coreference.litbank_experiments import (
     FEATURES,
     MODELS,
@@ -48,7 +48,7 @@ def run_coreference_reproduction(
         raise InputError(f"{plots}: no such folder")
     for number in range(splits):
         split_files(litbank, number, "test")  # what is not there is told now, not after hours
-    void = void_templates(read_litbank_split(litbank, 0).train)
+    void = void_templates(read_split(litbank, 0).train)
     checksum = checksum_of(str(litbank / "conll"))
     trials = Trials(state)
     if str(json) != "-":

@@ -175,14 +175,14 @@ def _make_eligible(window_index: Any, win: Any, cursor: Any, conf: Any, scratch:
 
 
 @borrowing(kernel)
-def regroup_window(window_index: Any, win: Any, cursor: Any, scratch: Any, scorer: Any) -> None:
+def link_window_by_side(window_index: Any, win: Any, cursor: Any, scratch: Any, scorer: Any) -> None:
     """Move all members of a window to the side that they are on now: labels have changed from outside."""
     for number in range(cursor[PUSHED] - (cursor[END] - cursor[START]), window_index.tally[NEXT]):
         _regroup(window_index, win, cursor, number, scratch, scorer)
 
 
 @borrowing(kernel)
-def regroup_references(reference_index: Any, refs: Any, scratch: Any, scorer: Any) -> None:
+def link_references_by_side(reference_index: Any, refs: Any, scratch: Any, scorer: Any) -> None:
     """Move all references to the side that they are on now."""
     for number in range(len(refs.label)):
         if refs.side[number] == reference_index.held[number]:

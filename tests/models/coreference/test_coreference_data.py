@@ -16,7 +16,7 @@ from netclust.models.coreference.formats.conll import parse_conll, read_conll
 from netclust.models.coreference.formats.documents import Document, Mention
 from netclust.models.coreference.formats.reading import find_format, read_documents
 from netclust.models.coreference.formats.writing import to_conll, write_conll
-from netclust.models.experiments.coreference.litbank import read_litbank_split, split_files
+from netclust.models.experiments.coreference.litbank import read_split, split_files
 
 FULL = """#begin document (bc/radio/00/radio_0001); part 000
 bc/radio/00/radio_0001   0   0      Ann   NNP  (TOP(S(NP*)      -    -   -   Host_1   (PERSON)   (ARG0*)     (12)
@@ -305,22 +305,22 @@ def test_splits_of_litbank_share_no_document(data_folder: Path) -> None:
         parts = [split_files(folder, number, part) for part in ("train", "dev", "test")]
         assert [len(part) for part in parts] == [80, 10, 10]
         assert len({file for part in parts for file in part}) == 100
-    split = read_litbank_split(folder, 0)
+    split = read_split(folder, 0)
     assert [document.name for document in split.dev] == [file.stem for file in split_files(folder, 0, "dev")]
 
 
 def test_a_split_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="splits 0 to 9"):
-        read_litbank_split(tmp_path, 10)
+        read_split(tmp_path, 10)
     with pytest.raises(InputError, match=r"train\.ids: not found"):
-        read_litbank_split(tmp_path, 0)
+        read_split(tmp_path, 0)
     ids = tmp_path / "tenfold_splits" / "0" / "train.ids"
     ids.parent.mkdir(parents=True)
     ids.write_text("one.tsv\n")
     with pytest.raises(InputError, match=r"train\.ids line 1: .*one\.conll is not there"):
-        read_litbank_split(tmp_path, 0)
+        read_split(tmp_path, 0)
     ids.write_text("\n")
     with pytest.raises(InputError, match="names no document"):
-        read_litbank_split(tmp_path, 0)
+        read_split(tmp_path, 0)
     with pytest.raises(InputError, match="parts train, dev, test"):
         split_files(tmp_path, 0, "all")

@@ -21,7 +21,7 @@ from netclust.models.experiments.coreference.litbank_experiments import (
     best_settings,
     measure_regression,
     run_litbank_split,
-    run_litbank_trial,
+    run_trial,
     tune_litbank,
 )
 
@@ -86,7 +86,7 @@ def test_a_stopped_run_continues_without_training_again(litbank, trials, trained
 
 def test_a_trial_repeats_from_run_to_run(litbank):
     settings = CoreferenceSettings(epochs=2, features=FEATURES, C=10.0)
-    first, second = (run_litbank_trial(SplitData(litbank, 1, jobs=jobs), "LSP^E", settings, "table") for jobs in (1, 2))
+    first, second = (run_trial(SplitData(litbank, 1, jobs=jobs), "LSP^E", settings, "table") for jobs in (1, 2))
     assert (first.curve, first.test, first.losses) == (second.curve, second.test, second.losses)
     assert first.split == 1
 
@@ -95,7 +95,7 @@ def test_test_documents_are_not_measured_while_tuning(litbank, monkeypatch):
     data = SplitData(litbank, 0)
     asked, true = [], data.part
     monkeypatch.setattr(data, "part", lambda name, *size: asked.append(name) or true(name, *size))
-    trial = run_litbank_trial(data, "LSP^E", CoreferenceSettings(epochs=1, features=FEATURES), "tune")
+    trial = run_trial(data, "LSP^E", CoreferenceSettings(epochs=1, features=FEATURES), "tune")
     assert set(asked) == {"train", "dev"}
     assert trial.test == {}
 
@@ -120,7 +120,7 @@ def test_the_reported_epoch_is_the_measured_one(litbank, monkeypatch):
     monkeypatch.setattr(
         litbank_experiments, "measure_examples", lambda examples, found: {"mela": PrecisionRecall(0, 0, 0)}
     )
-    trial = run_litbank_trial(SplitData(litbank, 0), "LSP^E", settings, "table")
+    trial = run_trial(SplitData(litbank, 0), "LSP^E", settings, "table")
     assert (trial.curve, trial.epochs, used[-1]) == ((50.0, 70.0, 70.0), 2, 2.0)
 
 
