@@ -9,7 +9,7 @@ have in common is the protocol of `netclust.problems.base`.
 >>> for structure in ("correlation", "kmeans", "E", "K"):
 ...     settings = ClusterSettings(structure=structure, learner="lspa" if structure in "EK" else "one-slack", C=1e4)
 ...     learned = learn_clusterer(settings, examples)
-...     cluster(settings, examples[0][0], learned.w, k=2).tolist()
+...     cluster_with(settings, examples[0][0], learned.w, k=2).tolist()
 [0, 0, 1, 1]
 [0, 0, 1, 1]
 [0, 0, 1, 1]

@@ -87,8 +87,7 @@ def flows(
     json: JsonOption = None,
 ) -> None:
     """Turn captures or live traffic into connection records."""
-    from netclust.stream.commands.run_flows import Live
-    from netclust.stream.commands.run_flows import run_flows as run_flows
+    from netclust.stream.commands.run_flows import Live, run_flows
     from netclust.stream.packets.flow_table import FlowTimeouts
 
     run_flows(

@@ -20,7 +20,7 @@ from netclust.structures.forest import PairForest, best_forest, connected_parts,
 from netclust.structures.pair_numbers import numbers_of, pairs_at
 from netclust.structures.pairs import ComputedPairs, PairIndex, StoredPairs, all_pairs, pair_count, pair_index
 from netclust.structures.partition import PairScores, canonical_partition
-from netclust.structures.tree import tree_clusters as tree_clusters
+from netclust.structures.tree import tree_clusters
 
 # Fixture F4: items 1 to 5, pairs in the order 12 13 14 15 23 24 25 34 35 45.
 F4 = PairScores(5, np.array([0.8, -0.3, -0.6, -0.2, 0.1, -0.1, -0.4, 0.4, -0.7, -0.25]))
