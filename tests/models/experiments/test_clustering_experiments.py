@@ -68,14 +68,14 @@ def test_a_split_does_not_train_on_its_test_sets(monkeypatch: pytest.MonkeyPatch
     tested = {id(x) for x, _ in split.test}
     seen: list[int] = []
     for module in (correlation_table, cluster_selection):
-        learn = module.learn
+        learn = module.learn_clusterer
 
         def watched(settings: Any, examples: Any, learn: Any = learn, **options: Any) -> Any:
             assert not tested & {id(x) for x, _ in examples}
             seen.append(len(examples))
             return learn(settings, examples, **options)
 
-        monkeypatch.setattr(module, "learn", watched)
+        monkeypatch.setattr(module, "learn_clusterer", watched)
     found = run_split(corpus, 0)
     assert seen.count(3) == len(found.chosen) == 7  # a final training a row, on all training sets
     assert set(found.losses) >= set(PUBLISHED)

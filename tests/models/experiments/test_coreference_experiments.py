@@ -113,7 +113,7 @@ def test_the_reported_epoch_is_the_measured_one(litbank, monkeypatch):
     monkeypatch.setattr(litbank_experiments, "learn_coreference", learn)
     dev = {1.0: 0.5, 2.0: 0.7, 3.0: 0.7}
     for module in (learning, litbank_experiments):
-        monkeypatch.setattr(module, "resolve", lambda settings, pairs, w: used.append(w[0]) or w[0])
+        monkeypatch.setattr(module, "resolve_mentions", lambda settings, pairs, w: used.append(w[0]) or w[0])
     monkeypatch.setattr(
         learning, "measure_examples", lambda examples, found, metrics: {"mela": PrecisionRecall(0, 0, dev[found[0]])}
     )
