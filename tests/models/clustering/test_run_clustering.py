@@ -315,7 +315,7 @@ def test_a_set_that_is_too_large_is_refused_before_the_start(
 ) -> None:
     path = write(tmp_path / "large.csv", [["a", str(n), str(n % 9), "", str(n)] for n in range(500)])
     monkeypatch.setattr(
-        "netclust.models.clustering.run_clustering.learn", lambda *a, **k: pytest.fail("training began")
+        "netclust.models.clustering.run_clustering.learn_clusterer", lambda *a, **k: pytest.fail("training began")
     )
     for C in ("1e5", "cv"):
         ran = run("train", "correlation", path, "-o", tmp_path / "m", *COLUMNS, "--C", C, option, "lp")

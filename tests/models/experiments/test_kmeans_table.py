@@ -81,7 +81,7 @@ def test_a_run_that_fails_leaves_no_file(tmp_path, monkeypatch):
     def broken(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("netclust.models.experiments.clustering.reproduce_kmeans.run_table", broken)
+    monkeypatch.setattr("netclust.models.experiments.clustering.reproduce_kmeans.run_kmeans_table", broken)
     with pytest.raises(KeyboardInterrupt):
         kmeans_table(json=tmp_path / "kmeans.json")
     assert list(tmp_path.iterdir()) == []
