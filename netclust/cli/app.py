@@ -6,6 +6,7 @@ import importlib
 
 import typer
 
+from netclust.cli.panels import set_panels
 from netclust.options.groups import app
 
 __all__ = ["app", "load_commands"]
@@ -51,4 +52,5 @@ def load_commands(command: str | None = None) -> typer.Typer:
     alone = _FILE_OF.get(command or "")
     for name in _FILES if alone is None else (alone,):
         importlib.import_module(name)
+    set_panels(app)
     return app

@@ -15,6 +15,7 @@ import pytest
 import typer
 
 from netclust.cli.app import load_commands
+from netclust.cli.panels import PANELS
 from netclust.datasets.simulators.capture_simulator import expected_capture_bytes, simulate_capture
 from netclust.errors import InputError, MissingExtraError
 from netclust.foundation.optional import require_optional
@@ -145,3 +146,13 @@ def test_a_missing_extra_survives_the_way_between_processes() -> None:
     error = MissingExtraError("the LP relaxation", "highspy", "offline")
     again = pickle.loads(pickle.dumps(error))  # noqa: S301 (our own)
     assert (str(again), again.name, again.extra) == (str(error), "highspy", "offline")
+
+
+def test_every_command_stands_in_one_panel_of_the_help() -> None:
+    command = typer.main.get_command(load_commands())
+    listed = [name for names in PANELS.values() for name in names]
+    assert sorted(listed) == sorted(command.commands)
+    shown = subprocess.run(
+        [sys.executable, "-m", "netclust", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    assert [line for line in shown.splitlines() if line.rstrip(":") in PANELS] == [f"{panel}:" for panel in PANELS]

@@ -21,7 +21,7 @@ KEPT_OUT = (
     r"netclust\.kernels\..*(train|margin|packet_writer)",
 )
 # How many modules of netclust a command may import: a new import is a decision, not an accident.
-MOST = {"watch records": 140, "watch capture": 160, "detect records": 68, "detect capture": 95}
+MOST = {"watch records": 141, "watch capture": 161, "detect records": 69, "detect capture": 96}
 
 _CODE = """
 import sys
