@@ -37,6 +37,18 @@ class Page:
     first: str = ""  # names that the page's Python takes from the reader
 
 
+ZEEK_LOG = ROOT / "tests" / "helpers" / "streams" / "write_zeek_log.py"
+
+
+def zeek_log(day: str) -> tuple[str, str]:
+    """Commands that make the labelled Zeek log of a simulated day, such as a reader would have."""
+    seed = len(day)
+    return (
+        f"netclust simulate capture -o {day}.pcap --labels {day}.csv --hours 0.3 --seed {seed} --campaigns-per-hour 10",
+        f"python {shlex.quote(str(ZEEK_LOG))} {day}.pcap {day}.csv {day}.conn.log.labeled",
+    )
+
+
 FRAMES = """
 import numpy as np, pandas
 rng = np.random.default_rng(0)
@@ -60,7 +72,8 @@ PAGES = [
             ("--records 40000", "--records 8000"), ("--records 20000", "--records 3000"),
             ("-o demo/quiet.txt", "-o demo/quiet.txt --records 3000"),
         ),
-        made=("demo/found.jsonl", "demo/best.toml", "demo/state.safetensors"),
+        before=(*zeek_log("past"), *zeek_log("today")),
+        made=("demo/found.jsonl", "demo/best.toml", "demo/state.safetensors", "demo/today-conn.csv"),
     ),
     Page(
         "docs/tutorial.md", 11,

@@ -13,8 +13,11 @@ from netclust.options.common_options import (
     Feedback,
     FeedbackOption,
     JsonOption,
+    LabelColumnOption,
     LabelsOption,
+    LeaveOutOption,
     MatureOption,
+    NormalOption,
     OnError,
     PartialOption,
     Protocol,
@@ -46,7 +49,8 @@ class Learner(StrEnum):
 @train.command("network")
 def train_network(
     file: Annotated[
-        str, typer.Argument(help="Labelled records, in arrival order, or a capture (- for standard input).")
+        str,
+        typer.Argument(help="Labelled records in arrival order, a Zeek or EVE log, or a capture (-: standard input)."),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="The model file to write.")],
     params: Annotated[
@@ -56,7 +60,9 @@ def train_network(
     seed: SeedOption = 0,
     schema: Annotated[
         str | None,
-        typer.Option(help="A built-in schema (kdd, flow) or a schema file. Default: kdd, or flow for a capture."),
+        typer.Option(
+            help="A built-in schema or a schema file. Default: kdd for records, conn for logs, flow for captures."
+        ),
     ] = None,
     false_alarm_rate: Annotated[
         float | None,
@@ -66,20 +72,25 @@ def train_network(
         bool, typer.Option("--assume-normal", help="Take every record for normal, whatever its label: a warm-up.")
     ] = False,
     labels: LabelsOption = None,
+    label_column: LabelColumnOption = None,
+    normal: NormalOption = None,
+    leave_out: LeaveOutOption = None,
     on_error: SkipOption = OnError.stop,
     json: JsonOption = None,
 ) -> None:
     """Learn a similarity from labelled connection records and write a model file."""
     from netclust.models.network.run_network import run_network_training as run
+    from netclust.records.relabelling import LabelOptions
 
-    run(file, output, params, seed, schema, false_alarm_rate, assume_normal, labels, on_error.value, json)
+    choice = LabelOptions(labels, label_column, tuple(normal or ()), tuple(leave_out or ()))
+    run(file, output, params, seed, schema, false_alarm_rate, assume_normal, choice, on_error.value, json)
 
 
 @evaluate.command("network")
 def evaluate_network(
     context: typer.Context,
     model: Annotated[Path, typer.Option(help="The model file.")],
-    test: Annotated[str, typer.Option(help="Labelled test records (- for standard input).")],
+    test: Annotated[str, typer.Option(help="Labelled test records, a log or a capture (- for standard input).")],
     protocol: ProtocolOption = Protocol.stream,
     feedback: FeedbackOption = Feedback.none,
     delay: DelayOption = 100,
@@ -89,14 +100,19 @@ def evaluate_network(
     json: JsonOption = None,
     alerts: Annotated[int, typer.Option(min=0, help="How many alerts to show.")] = 0,
     labels: LabelsOption = None,
+    label_column: LabelColumnOption = None,
+    normal: NormalOption = None,
+    leave_out: LeaveOutOption = None,
     on_error: SkipOption = OnError.stop,
 ) -> None:
     """Run a model over a labelled stream by a protocol, and print what it found and missed."""
     from netclust.models.network.run_network import run_network_evaluation as run
+    from netclust.records.relabelling import LabelOptions
 
     warn_without_window(context, feedback)
+    choice = LabelOptions(labels, label_column, tuple(normal or ()), tuple(leave_out or ()))
     run(
-        model, test, protocol.value, feedback.value, delay, window, partial, mature, json, alerts, labels,
+        model, test, protocol.value, feedback.value, delay, window, partial, mature, json, alerts, choice,
         on_error.value,
     )  # fmt: skip
 

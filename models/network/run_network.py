@@ -35,6 +35,7 @@ from netclust.options.output import (
     write_json,
 )
 from netclust.records.reader import OnError, load_reader_kernels
+from netclust.records.relabelling import LabelOptions
 from netclust.records.schema import load_schema
 from netclust.records.table import Table, concat_tables
 from netclust.scoring.model import Model
@@ -50,18 +51,19 @@ def run_network_training(
     schema: str | None,
     false_alarm_rate: float | None,
     assume_normal: bool,
-    labels: Path | None,
+    labels: LabelOptions,
     on_error: OnError,
     json: Path | None,
 ) -> None:
     """Read, learn, write the model."""
     check_folders(output, json)
     check_outputs(output, json)
-    for given in (file, *([] if labels is None else [str(labels)])):
+    for given in (file, *([] if labels.file is None else [str(labels.file)])):
         check_not_input(given, output, json)
     reader = open_records(
-        file, load_schema(schema) if schema else None, on_error=on_error, labels=labels, context=False
-    )
+        file, load_schema(schema) if schema else None, on_error=on_error, context=False, labels=labels.file,
+        label_column=labels.column, normal=labels.normal, leave_out=labels.leave_out,
+    )  # fmt: skip
     chosen = TrainParams() if params is None else load_params(params, reader.schema)
     if false_alarm_rate is not None:
         chosen = msgspec.structs.replace(chosen, false_alarm_rate=false_alarm_rate)
@@ -167,14 +169,17 @@ def run_network_evaluation(
     mature: float | None,
     json: Path | None,
     alerts: int,
-    labels: Path | None,
+    labels: LabelOptions,
     on_error: OnError,
 ) -> None:
     """Link the test records and print the metrics."""
     check_folders(json)
     check_not_input(test, json)
     model = Model.load(model_path)
-    reader = open_records(test, model.encoding.schema, on_error=on_error, labels=labels, context=False)
+    reader = open_records(
+        test, model.encoding.schema, on_error=on_error, context=False, labels=labels.file,
+        label_column=labels.column, normal=labels.normal, leave_out=labels.leave_out,
+    )  # fmt: skip
     load_reader_kernels(reader.schema)  # before the clock starts
     config = linker_config(protocol, feedback, delay, window, mature, whole=not partial)
     evaluation = evaluate_network(model, reader, config, where=test)

@@ -44,12 +44,30 @@ class CaptureSchema(StrEnum):
 
     kdd = "kdd"
     flow = "flow"
+    conn = "conn"
 
 
 SchemaOption = Annotated[str, typer.Option(help="A built-in schema (kdd, flow) or a schema file (.toml).")]
-SkipOption = Annotated[OnError, typer.Option(help="Stop at a line that cannot be read, or skip and count it.")]
+SkipOption = Annotated[
+    OnError,
+    typer.Option(help="Stop at a line that cannot be read, or skip and count it; in logs it is always skipped."),
+]
 LabelsOption = Annotated[
-    Path | None, typer.Option(help="For a capture: a label file, addresses, ports and times to classes.")
+    Path | None,
+    typer.Option(help="For a capture or a log: a label file, addresses, ports and times to classes."),
+]
+LabelColumnOption = Annotated[
+    str | None, typer.Option(help="For a Zeek or EVE log: the field or key that holds the label. Default: label.")
+]
+NormalOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--normal", help="A label that means normal; may be given again. In logs, Benign and Normal always do."
+    ),
+]
+LeaveOutOption = Annotated[
+    list[str] | None,
+    typer.Option("--leave-out", help='Leave out records with this label ("": with none); may be given again.'),
 ]
 JsonOption = Annotated[Path | None, typer.Option(help="Write the result as JSON to this file (- for standard output).")]
 SeedOption = Annotated[int, typer.Option(min=0, help="Seed of every random choice.")]

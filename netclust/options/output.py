@@ -7,6 +7,7 @@ import hashlib
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -146,12 +147,17 @@ def data_of(model: Model, given: str, reader: TableReader) -> dict[str, str]:
 
 
 def report_skipped(reader: TableReader) -> None:
-    """Print which lines or packets were skipped, and why."""
-    if reader.skipped:
-        counts = ", ".join(f"{n} {reason}" for reason, n in sorted(reader.skipped.items()))
+    """Print which lines or packets were skipped and why, and how many records were left out."""
+    from netclust.records.table import LEFT_OUT
+
+    skipped = Counter(reader.skipped)
+    if left_out := skipped.pop(LEFT_OUT, 0):
+        output_note(f"left out {counted(left_out, 'record')} because of their labels")
+    if skipped:
+        counts = ", ".join(f"{n} {reason}" for reason, n in sorted(skipped.items()))
         what = "lines" if reader.first_skipped else "packets"
         first = f", the first: {reader.first_skipped}" if reader.first_skipped else ""
-        output_note(f"skipped {sum(reader.skipped.values())} {what} ({counts}){first}")
+        output_note(f"skipped {sum(skipped.values())} {what} ({counts}){first}")
 
 
 def checksum_of(path: str) -> str:

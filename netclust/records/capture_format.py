@@ -1,18 +1,22 @@
-"""The formats of captures, recognised by the first bytes of a file, never by its name."""
+"""The formats of captures and logs, recognised by the first bytes of a file, never by its name."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Literal
 
 from netclust.errors import InputError
 from netclust.records.opening import peek_bytes
 
-__all__ = ["CaptureFormat", "is_capture", "recognise_capture"]
+__all__ = ["CaptureFormat", "TextKind", "is_capture", "recognise_capture", "text_kind"]
 
 CaptureFormat = Literal["", "pcap", "pcapng"]
+TextKind = Literal["records", "zeek", "eve"]
 
 _FIRST_BYTES = 12
+_BEGINNING = 4096  # of a log: its header, or its first event
+_ZEEK_HEADER = re.compile(rb"^#(separator|fields)", re.MULTILINE)
 _PCAP_MAGIC = tuple(  # times in microseconds, in nanoseconds, and a variant with longer packet headers
     magic.to_bytes(4, order) for magic in (0xA1B2C3D4, 0xA1B23C4D, 0xA1B2CD34) for order in ("little", "big")
 )
@@ -44,3 +48,26 @@ def is_capture(path: str | Path) -> bool:
         return recognise_capture(peek_bytes(path, _FIRST_BYTES)) != ""
     except InputError:
         return False
+
+
+def text_kind(path: str | Path) -> TextKind:
+    """Return what kind of text a file has, by its first unpacked bytes: `records` unless it begins like a log.
+
+    Of standard input (`-`) only what has arrived is looked at, and nothing is taken.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "some.txt")
+    ...     _ = path.write_text('{"timestamp": "2026-01-02T03:04:05Z", "event_type": "flow"}')
+    ...     text_kind(path)
+    'eve'
+    """
+    try:
+        head = peek_bytes(path, _BEGINNING).lstrip()
+    except InputError:
+        return "records"  # whoever reads it says what is wrong
+    if head.startswith(b"#") and _ZEEK_HEADER.search(head):
+        return "zeek"
+    if head.startswith(b"{"):
+        return "eve" if b'"event_type"' in head else "zeek"
+    return "records"

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from netclust.errors import InputError
 from netclust.records.schema import Attribute, Kind, Schema, Transform, check_schema
-from netclust.records.table import Table
+from netclust.records.table import Table, TableReader, concat_tables
 
 __all__ = ["LABEL", "as_table", "frame_columns", "infer_schema", "is_missing"]
 
@@ -130,8 +130,13 @@ def as_table(
 ) -> Table:
     """The records as a table. Without a schema, one is inferred; labels are given apart, or in the column `label`.
 
+    A table, or a reader of tables such as `netclust.open_records` returns, is taken as it is, with its own labels.
     Numbers that are missing (None, NaN) are taken from `fill` by the attribute's name, and refused without it.
     """
+    if isinstance(data, Table | TableReader):
+        if labels is not None:
+            raise InputError("records of a table or a reader have their own labels: leave out the others")
+        return data if isinstance(data, Table) else concat_tables(list(data))
     columns = dict(frame_columns(data, names))
     if schema is None:
         own = next((name for name in columns if name.lower() == LABEL), None)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,12 @@ from numpy.typing import NDArray
 from netclust.errors import InputError
 from netclust.records.schema import Schema, parse_schema
 
-__all__ = ["MISSING", "Table", "TableReader", "concat_tables", "parse_schema"]
+__all__ = ["LEFT_OUT", "MISSING", "SharedNames", "Table", "TableReader", "concat_tables", "parse_schema"]
 
 MISSING = ""
 """Symbol id 0: an empty or unknown value."""
+LEFT_OUT = "left_out"
+"""The reason under which a reader's `skipped` counts records that were left out because of their labels."""
 
 
 @dataclass(eq=False)
@@ -120,8 +122,36 @@ class Table:
         )
 
 
+class SharedNames:
+    """Names with one number each in all tables of a reader; number 0 is MISSING.
+
+    >>> shared = SharedNames()
+    >>> shared.renumber(np.array([1, 2, 0]), ["", "tcp", "udp"]).tolist()
+    [1, 2, 0]
+    >>> shared.renumber(np.array([1, 1]), ["", "udp"]).tolist(), shared.names
+    ([2, 2], ['', 'tcp', 'udp'])
+    """
+
+    def __init__(self) -> None:
+        self.names: list[str] = [MISSING]
+        self._numbers: dict[str, int] = {MISSING: 0}
+
+    def renumber(self, numbers: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.int32]:
+        """Return the shared numbers of what has these numbers in a list of names."""
+        used, inverse = np.unique(numbers, return_inverse=True)
+        shared = np.array([self._number(names[number]) for number in used.tolist()], np.int32)
+        return np.asarray(shared[inverse.reshape(-1)], np.int32)
+
+    def _number(self, name: str) -> int:
+        if name not in self._numbers:
+            self._numbers[name] = len(self.names)
+            self.names.append(name)
+        return self._numbers[name]
+
+
+@runtime_checkable
 class TableReader(Protocol):
-    """A reader of records: text or captures. After the iteration it tells what was skipped, and the checksum."""
+    """A reader of records: text, logs or captures. After the iteration it tells what was skipped, and the checksum."""
 
     schema: Schema
     skipped: Counter[str]

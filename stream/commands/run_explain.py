@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -27,6 +27,9 @@ from netclust.records.table import TableReader
 from netclust.scoring.model import Model
 from netclust.stream.sources.record_files import open_records
 
+if TYPE_CHECKING:
+    from netclust.records.relabelling import LabelOptions
+
 
 def run_explain(
     model_path: Path,
@@ -39,7 +42,7 @@ def run_explain(
     partial: bool,
     mature: float | None,
     top: int,
-    labels: Path | None,
+    labels: LabelOptions,
     json: Path | None,
     on_error: OnError,
 ) -> None:
@@ -48,7 +51,10 @@ def run_explain(
     check_not_input(test, json)
     model = Model.load(model_path)
     linker = Linker(model, linker_config(protocol, feedback, delay, window, mature, whole=not partial))
-    reader = open_records(test, model.encoding.schema, on_error=on_error, labels=labels)
+    reader = open_records(
+        test, model.encoding.schema, on_error=on_error, labels=labels.file, label_column=labels.column,
+        normal=labels.normal, leave_out=labels.leave_out,
+    )  # fmt: skip
     found = _explanations(linker, reader, set(records), test)
     report_skipped(reader)
     if missing := sorted(set(records) - set(found)):

@@ -16,8 +16,8 @@ import msgspec
 
 from netclust.errors import InputError
 from netclust.options.output import counted, echo, output_note
-from netclust.records.capture_format import is_capture
-from netclust.records.opening import STDIN, peek_bytes
+from netclust.records.capture_format import is_capture, text_kind
+from netclust.records.opening import STDIN
 from netclust.stream.bus.addresses import is_bus
 from netclust.stream.commands.run_daemon import obey_signals
 from netclust.stream.config import Config, HttpConfig, SourceConfig, SourceKind, named
@@ -25,7 +25,6 @@ from netclust.stream.daemon.build import read_token
 from netclust.stream.daemon.service import Daemon
 from netclust.stream.logs import Log
 
-_PEEKED = 4096
 WARMUP_RECORDS = 4000
 """Fewer than the daemon takes: whoever watches a file wants to see something."""
 
@@ -43,15 +42,7 @@ def kind_of(given: str) -> SourceKind:
         raise InputError(f"{given}: no such file, and no such interface; there are: {interfaces}")
     if (given != STDIN and Path(given).is_dir()) or is_capture(given):
         return "capture"
-    try:
-        head = peek_bytes(given, _PEEKED).lstrip()
-    except InputError:
-        head = b""
-    if head.startswith((b"#separator", b"#fields")):
-        return "zeek"
-    if head.startswith(b"{"):
-        return "eve" if b'"event_type"' in head else "zeek"
-    return "records"
+    return text_kind(given)
 
 
 def configured(

@@ -13,8 +13,11 @@ from netclust.options.common_options import (
     Feedback,
     FeedbackOption,
     JsonOption,
+    LabelColumnOption,
     LabelsOption,
+    LeaveOutOption,
     MatureOption,
+    NormalOption,
     OnError,
     PartialOption,
     Protocol,
@@ -29,7 +32,7 @@ from netclust.options.groups import app
 @app.command("detect")
 def detect_records(
     model: Annotated[Path, typer.Option(help="The model file.")],
-    input: Annotated[str, typer.Option(help="Records, labelled or not (- for standard input).")],  # noqa: A002
+    input: Annotated[str, typer.Option(help="Records, a Zeek or EVE log, or a capture (-: standard input).")],  # noqa: A002
     output: Annotated[
         Path,
         typer.Option("-o", "--output", help="Verdicts, a line of JSON each (- for standard output)."),
@@ -111,7 +114,7 @@ def flows(
 def explain_records(
     context: typer.Context,
     model: Annotated[Path, typer.Option(help="The model file.")],
-    test: Annotated[str, typer.Option(help="Records (- for standard input).")],
+    test: Annotated[str, typer.Option(help="Records, a log or a capture (- for standard input).")],
     record: Annotated[
         list[int], typer.Option(min=0, help="Arrival number of a record, the first is 0; may be given again.")
     ],
@@ -123,14 +126,19 @@ def explain_records(
     mature: MatureOption = None,
     top: Annotated[int, typer.Option(min=1, help="How many attributes the text names.")] = 3,
     labels: LabelsOption = None,
+    label_column: LabelColumnOption = None,
+    normal: NormalOption = None,
+    leave_out: LeaveOutOption = None,
     json: JsonOption = None,
     on_error: SkipOption = OnError.stop,
 ) -> None:
     """Say why a record got its verdict: what it is like, what it is unlike, and which attributes say so."""
+    from netclust.records.relabelling import LabelOptions
     from netclust.stream.commands.run_explain import run_explain
 
     warn_without_window(context, feedback)
+    choice = LabelOptions(labels, label_column, tuple(normal or ()), tuple(leave_out or ()))
     run_explain(
-        model, test, record, protocol.value, feedback.value, delay, window, partial, mature, top, labels, json,
+        model, test, record, protocol.value, feedback.value, delay, window, partial, mature, top, choice, json,
         on_error.value,
     )  # fmt: skip

@@ -96,7 +96,7 @@ class EveDialect(LogDialect):
         headers = (40 if ":" in event.src_ip else 20) + _TRANSPORT.get(number, 0)
         start, state, is_tcp = iso_ns(flow.start), _state(event), number == decode.TCP
         empty = is_tcp and state in _NO_DATA
-        return Conn(
+        conn = Conn(
             uid=str(event.flow_id)[:64],
             start=start,
             end=max(iso_ns(flow.end or event.timestamp), start),
@@ -111,6 +111,7 @@ class EveDialect(LogDialect):
             resp=_side(flow.pkts_toclient, flow.bytes_toclient, headers, is_tcp, empty),
             icmp=(event.icmp_type, event.icmp_code),
         )
+        return self.labelled(conn, line)
 
 
 def _side(packets: int, frame_bytes: int, headers: int, is_tcp: bool, empty: bool) -> tuple[int, int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from typing import Annotated, Any
 
 import msgspec
 
@@ -13,6 +14,22 @@ from netclust.stream.sources.conn_records import Conn, LogConnections
 from netclust.stream.sources.dialects import Dialect, Notes
 
 __all__ = ["LogDialect", "LogFormat"]
+
+
+MAX_TEXT = 256
+"""Longer texts of a log are refused, with their line."""
+
+
+_Label = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)] | int | float | bool | None
+
+
+def _label_decoder(field: str) -> msgspec.json.Decoder[Any]:
+    """Return a decoder of the label alone, which is the value of this key.
+
+    >>> _label_decoder("attack").decode(b'{"attack": "scan", "ts": 1}').label
+    'scan'
+    """
+    return msgspec.json.Decoder(msgspec.defstruct("Labelled", [("label", _Label, None)], rename={"label": field}))
 
 
 class LogFormat:
@@ -51,13 +68,17 @@ class LogFormat:
 
 
 class LogDialect(ABC):
-    """Line by line; one that is not understood is counted and passed over."""
+    """Line by line; one that is not understood is counted and passed over.
 
-    def __init__(self, where: str, notes: Notes) -> None:
+    `label_field` names the field or key that holds the label. Without it a dialect reads its usual one, if it has any.
+    """
+
+    def __init__(self, where: str, notes: Notes, label_field: str | None = None) -> None:
         self.where = where
         self.notes = notes
         self.problem = ""
         self.line = 0
+        self._json_label = None if label_field is None else _label_decoder(label_field)
 
     @property
     def header(self) -> bytes:
@@ -85,6 +106,13 @@ class LogDialect(ABC):
     def skip(self, reason: str, message: str) -> None:
         """Pass over the line."""
         self.notes.skip(reason, self.where, self.line, message)
+
+    def labelled(self, conn: Conn, line: bytes) -> Conn:
+        """Return the connection of a JSON line with the label that the label field has, if one was named."""
+        if self._json_label is None:
+            return conn
+        label = self._json_label.decode(line).label
+        return conn._replace(label=label if isinstance(label, str) else "" if label is None else str(label).lower())
 
     @abstractmethod
     def read_line(self, line: bytes) -> Conn | None:

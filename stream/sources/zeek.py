@@ -26,7 +26,7 @@ import msgspec
 from netclust.kernels.packets import decode
 from netclust.stream.sources.conn_records import MAX_COUNT, Conn, address_words, epoch_ns, iso_ns, protocol_number
 from netclust.stream.sources.dialects import Notes
-from netclust.stream.sources.log_format import LogDialect
+from netclust.stream.sources.log_format import MAX_TEXT, LogDialect
 
 __all__ = ["ZeekDialect"]
 
@@ -41,12 +41,11 @@ _TAKEN = (
     *("ts", "id.orig_h", "id.resp_h", "proto", "duration", "id.orig_p", "id.resp_p", "ip_proto"), *_TEXTS, *_COUNTS,
 )  # fmt: skip
 _MAX_HEADER_BYTES = 1 << 16
-_MAX_TEXT = 256
 _ICMP_HEADER = 8
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_COUNT)]
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
-Text = Annotated[str, msgspec.Meta(max_length=_MAX_TEXT)]
+Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
 
 
 class _JsonLine(
@@ -80,8 +79,9 @@ _json = msgspec.json.Decoder(_JsonLine)
 class ZeekDialect(LogDialect):
     """One log file; its header is known from where it says #separator or #fields."""
 
-    def __init__(self, where: str, notes: Notes) -> None:
-        super().__init__(where, notes)
+    def __init__(self, where: str, notes: Notes, label_field: str | None = None) -> None:
+        super().__init__(where, notes, label_field)
+        self._taken = (*_TAKEN[: _TAKEN.index("label")], label_field or "label", *_TAKEN[_TAKEN.index("label") + 1 :])
         self._header: list[bytes] = []
         self._begin_header()
 
@@ -103,7 +103,7 @@ class ZeekDialect(LogDialect):
             self._header_line(line)
             return None
         if line.startswith(b"{"):
-            return self._from_json(_json.decode(line))
+            return self.labelled(self._from_json(_json.decode(line)), line)
         return self._from_fields(line)
 
     def _header_line(self, line: bytes) -> None:
@@ -125,7 +125,7 @@ class ZeekDialect(LogDialect):
 
     def _fields(self, names: list[str]) -> None:
         self._columns = len(names)
-        self._pick = itemgetter(*(names.index(name) if name in names else len(names) for name in _TAKEN))
+        self._pick = itemgetter(*(names.index(name) if name in names else len(names) for name in self._taken))
         if lacking := [name for name in NEEDED if name not in names]:
             self._refuse(f"has no field {', '.join(lacking)}: log it, or write conn.log in Zeek's own form")
 
@@ -149,8 +149,8 @@ class ZeekDialect(LogDialect):
         found = self._pick(fields)
         start, source, destination, proto, duration, source_port, port, ip_proto = found[:8]
         texts = ["" if value in (unset, self._empty) else value for value in found[8:12]]
-        if max(map(len, texts)) > _MAX_TEXT:
-            raise ValueError(f"a text is longer than {_MAX_TEXT} characters")
+        if max(map(len, texts)) > MAX_TEXT:
+            raise ValueError(f"a text is longer than {MAX_TEXT} characters")
         return _conn(
             start=epoch_ns(float(start)),
             duration=0.0 if duration == unset else float(duration),

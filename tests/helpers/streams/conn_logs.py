@@ -80,6 +80,14 @@ def zeek_tsv(records: NDArray[Any], fields: tuple[str, ...] = ZEEK_FIELDS) -> li
     return ["\t".join(text(row.get(name)) for name in fields) + "\n" for row in zeek_rows(records)]
 
 
+def labelled_tsv(records: NDArray[Any], **columns: list[str]) -> str:
+    """A Zeek log with more columns behind its own."""
+    header = ZEEK_HEADER.replace("\t".join(ZEEK_FIELDS), "\t".join((*ZEEK_FIELDS, *columns)))
+    lines = [line.rstrip("\n") for line in zeek_tsv(records)]
+    more = zip(*columns.values(), strict=True)
+    return header + "".join("\t".join((line, *values)) + "\n" for line, values in zip(lines, more, strict=True))
+
+
 def eve_lines(records: NDArray[Any]) -> list[str]:
     """Flow events, each behind an event of another kind."""
     lines = []
