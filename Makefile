@@ -13,7 +13,7 @@ DOCS    = $(VENV)/.docs
 
 .PHONY: demo console demo-nsl-kdd test test-system test-peers test-docs test-long mutants check docs format bench captures models \
   console-bench console-pictures search-bench growth cluster-bench quiet soak reproduce clustering coreference ranking \
-  multilabel structured smoke bare lock clean
+  multilabel site structured smoke bare lock clean
 
 # The package itself comes without its dependencies: pip takes no checksums together with an editable install.
 $(RUNTIME): requirements/runtime.txt pyproject.toml
@@ -99,6 +99,10 @@ PCAP = $(or $(NETCLUST_DATA),../shared/datasets)/pcap
 captures: $(PEERS)
 	$(BIN)/netclust evaluate capture '$(PCAP)' --labels benchmarks/pcap-labels.csv --schema flow --schema kdd \
 	  --json benchmarks/results/captures.json --picture docs/pictures/captures.svg
+
+# The shipped models at real sites, beside their rivals: other hosts, halves of days, poisoned warm-ups, alerts (10 minutes).
+site: $(PEERS)
+	$(BIN)/python benchmarks/site.py
 
 # The models that come with netclust, made anew (some minutes; needs NSL-KDD for the weights of `kdd`).
 models: $(PEERS)

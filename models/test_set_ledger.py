@@ -65,6 +65,9 @@ TEST_SETS = {
     "fa46b0935342616aa83b7c2578db355b6a7aaabbc492248172c7a1e8b7ab8f84": "KDDTest+",
     "746993ac9e25868827cacf09eab450050a2a1056e1ce48a1ad39f5dc801d531d": "KDDTest-21",
     **dict.fromkeys(_CAPTURES, "captures"),
+    "d8ebdbd675c1659b4b283fcd26ad0dad8a2043ed6ca37f9806c11d99f24ba40f": "real-days",  # 008.conn.log.labeled
+    "bb3695adceea9984948c9c784828a816f3d0e8d165f713503ec8e3facc1c4585": "real-days",  # 010.conn.log.labeled
+    "6585e27d6bf0bab651904ba735e7e900718006a7894f479d23bb39a966c8f1c7": "real-benign",  # 443-curl.pcap
     "80dfdd96fe2391bf56069b6332040583dd41435dbb450363e087ccd64fa483b3": "cora-citations",
     "aa2ccda699a31f6f766ca85c8bb2231ef97e06698e333f3f8993986d5903ff9e": "20-newsgroups",
     "4fa2d33b0aa5df04be6b2bf0b457704d2c8f345b92898666f7c025aca0352097": "LitBank",  # of the folder conll

@@ -20,6 +20,7 @@ from netclust.options.common_options import (
     NormalOption,
     OnError,
     PartialOption,
+    Peers,
     Protocol,
     ProtocolOption,
     SchemaOption,
@@ -44,6 +45,14 @@ class Learner(StrEnum):
     margin = "margin"
     unlearned = "unlearned"
     lsp = "lsp"
+
+
+class Split(StrEnum):
+    """How the records of sites are divided."""
+
+    host = "host"
+    time = "time"
+    capture = "capture"
 
 
 @train.command("network")
@@ -114,6 +123,53 @@ def evaluate_network(
     run(
         model, test, protocol.value, feedback.value, delay, window, partial, mature, json, alerts, choice,
         on_error.value,
+    )  # fmt: skip
+
+
+@evaluate.command("site")
+def evaluate_site(
+    benign: Annotated[
+        list[str],
+        typer.Option(help="A site's log (Zeek, EVE) or capture, or a folder of captures; again for another site."),
+    ],
+    attacks: Annotated[
+        list[str] | None,
+        typer.Option(help="A capture or log of attacks, or a folder of captures; again for another."),
+    ] = None,
+    split: Annotated[
+        list[Split] | None,
+        typer.Option(
+            help="host: learn one site, judge another; time: learn the first half; capture: benign captures against "
+            "attack captures. Again for another. Default: host (where there are two sites) and time."
+        ),
+    ] = None,
+    model: Annotated[
+        str, typer.Option(help="A shipped model or a model file. Default: conn; flow for --split capture.")
+    ] = "",
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="For captures: a label file. Its rows' sources are infected hosts, whose attacks are moved."),
+    ] = None,
+    label_column: Annotated[str, typer.Option(help="The column of a log that has the labels.")] = "label",
+    peers: Annotated[Peers, typer.Option(help="Rivals: all, fast (those of numpy and scikit-learn), or none.")] = (
+        Peers.all
+    ),
+    folds: Annotated[
+        int, typer.Option(min=2, max=1000, help="For --split capture: in how many parts benign captures are left out.")
+    ] = 5,
+    poison: Annotated[bool, typer.Option(help="Measure attacks in the warm-up as well.")] = True,
+    alerts: Annotated[bool, typer.Option(help="Count the alerts of watch as well.")] = True,
+    draws: Annotated[int, typer.Option(min=1, max=100, help="Seeds of each rival that draws random numbers.")] = 3,
+    seed: SeedOption = 0,
+    json: JsonOption = None,
+) -> None:
+    """Judge a model at real sites: what it finds, false alarms that were not asked for, and rivals beside it."""
+    from netclust.models.network.site.run_site import evaluate as run
+
+    splits = [s.value for s in split or ([Split.host] if len(benign) > 1 else []) + [Split.time]]
+    run(
+        benign, attacks or [], splits, model, labels, label_column, peers.value, folds, poison, alerts, draws, seed,
+        json,
     )  # fmt: skip
 
 

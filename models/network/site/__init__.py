@@ -1,0 +1,1 @@
+"""The judge of the detector at real sites: splits, measures, rivals, poisoning and alerts."""
