@@ -15,6 +15,7 @@ from netclust.models.network.site.site_scorers import (
     AdaptedScorer,
     BegunOutside,
     FailedConnections,
+    NoveltyScorer,
     SiteScorer,
 )
 from netclust.models.network.site.site_splits import (
@@ -52,10 +53,11 @@ class SitePlan:
 
 
 def make_scorers(plan: SitePlan, inside: frozenset[str], *, window: bool = True, draws: int = 1) -> list[SiteScorer]:
-    """Return netclust (and the same with the window of `watch`), other detectors, rivals, and rules."""
+    """Return netclust (and the same with the window of `watch`), its novelty score, other detectors, rivals, rules."""
     scorers: list[SiteScorer] = [AdaptedScorer(plan.model)]
     if window:
         scorers.append(AdaptedScorer(plan.model, name="netclust, window", window=WindowConfig().linker()))
+    scorers.append(NoveltyScorer(plan.model.encoding))
     return [
         *scorers, *plan.extra(), *make_rivals(plan.rivals, plan.seed, draws), BegunOutside(inside), FailedConnections()
     ]  # fmt: skip

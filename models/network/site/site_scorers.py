@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from netclust.linking.adaptation import RATE, adapt
 from netclust.linking.linker import Linker, LinkerConfig
+from netclust.linking.novelty import SiteNovelty
 from netclust.linking.verdicts import Verdicts
 from netclust.records.batch import Batch
 from netclust.records.encoding import Encoding
@@ -31,6 +32,7 @@ __all__ = [
     "AdaptedScorer",
     "BegunOutside",
     "FailedConnections",
+    "NoveltyScorer",
     "RuleScorer",
     "SiteScorer",
     "ThresholdScorer",
@@ -126,6 +128,33 @@ class AdaptedScorer:
 def _unlabelled(encoding: Encoding, table: Table) -> Batch:
     batch = encoding.encode(table)
     return replace(batch, label=np.full(len(batch), -1, np.int32))
+
+
+class NoveltyScorer(ThresholdScorer):
+    """How unlike the site a record is: the distance to the k-th nearest of its referents, whatever they link to."""
+
+    def __init__(self, encoding: Encoding, *, name: str = "netclust novelty") -> None:
+        self.name = name
+        self._encoding = encoding
+        self._site: SiteNovelty | None = None
+
+    def fit(self, benign: Table) -> None:
+        """Draw the referents from the records, and learn units, ranges and prices of the site from them."""
+        self._site = SiteNovelty.fit(_unlabelled(self._encoding, benign), self._encoding.widths)
+
+    def scores(self, table: Table) -> Scores:
+        """Return the novelty of each record."""
+        return np.asarray(self._fitted.scores(_unlabelled(self._encoding, table)), np.float64)
+
+    def threshold(self, rate: float) -> float:
+        """Return the threshold that a share of ordinary records exceeds; +inf where the site has too few for it."""
+        return self._fitted.threshold(rate) if rate * (len(self._fitted) + 1) >= 1 else np.inf
+
+    @property
+    def _fitted(self) -> SiteNovelty:
+        if self._site is None:
+            raise RuntimeError("fit comes first")
+        return self._site
 
 
 class RuleScorer(ThresholdScorer):

@@ -289,7 +289,8 @@ def test_the_command_judges_two_logs_and_moved_malware(made: Made, run: Any) -> 
     assert "begun outside" in printed
     body = json.loads(out.read_text())
     assert list(body["summary"]) == ["T", "I, other host", "S", "I, own half"]
-    assert body["detectors"] == ["netclust", "netclust, window", "rule: begun outside", "rule: failed connections"]
+    ours = ["netclust", "netclust novelty", "netclust, window"]
+    assert sorted(body["detectors"]) == [*ours, "rule: begun outside", "rule: failed connections"]
     assert body["summary"]["T"]["rule: begun outside"]["auc"] == 1.0
     assert body["summary"]["I, own half"]["rule: begun outside"]["auc"] == 0.5
     assert {each["split"] for each in body["poisoning"]} == {"poison from outside", "poison from inside"}
@@ -327,7 +328,7 @@ def test_the_command_judges_captures_by_others(made: Made, run: Any, tmp_path: P
     assert code == 0, err
     found = json.loads(out.read_text())["captures"]
     assert (found["schema"], found["benign_captures"], found["folds"]) == ("flow", 3, 3)
-    assert list(found["scorers"]) == ["netclust"]
+    assert list(found["scorers"]) == ["netclust", "netclust novelty"]
     assert set(found["scorers"]["netclust"]["benign_captures"]) == {"benign1.pcap", "benign2.pcap", "benign3.pcap"}
     assert found["scorers"]["netclust"]["captures"]["scan.pcap"]["auc"] > 0.5
 
