@@ -19,19 +19,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SETUPTOOLS = 77
-LEFT_OUT = (
-    ".venv*",
-    "prebuilt_files",
-    ".git",
-    "build",
-    "dist",
-    "demo",
-    "site",
-    "*.egg-info",
-    "__pycache__",
-    ".*_cache",
-    ".hypothesis",
-)
+LEFT_OUT = (".venv*", "prebuilt_files", ".git", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis")
+MADE = {"build", "dist", "demo", "site"}
+"""Folders that builds and demonstrations make at the top of the checkout."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +59,12 @@ class Installed:
 
 def copy_of_checkout(target: Path) -> Path:
     """Copy what belongs to the repository, so that a build leaves nothing in it."""
-    shutil.copytree(ROOT, target, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
+    patterns = shutil.ignore_patterns(*LEFT_OUT)
+
+    def left_out(folder: str, names: list[str]) -> set[str]:
+        return patterns(folder, names) | (MADE.intersection(names) if Path(folder) == ROOT else set())
+
+    shutil.copytree(ROOT, target, symlinks=True, ignore=left_out)
     return target
 
 
