@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from inspect import getattr_static
 from numbers import Real
 from typing import Any, Literal
 
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from netclust.errors import InputError
 from netclust.records.schema import Attribute, Kind, Schema, Transform, check_schema
-from netclust.records.table import Table, TableReader, concat_tables
+from netclust.records.table import Table, concat_tables
 
 __all__ = ["LABEL", "as_table", "frame_columns", "infer_schema", "is_missing"]
 
@@ -119,6 +120,11 @@ def infer_schema(
     return check_schema(Schema(name=name, attributes=tuple(attributes), normal=means_normal), name)
 
 
+def _is_reader(data: Any) -> bool:
+    """Return whether these are tables to be read. Properties of other people's frames are not evaluated to find out."""
+    return all(getattr_static(data, name, None) is not None for name in ("skipped", "first_skipped", "sha256"))
+
+
 def as_table(
     data: Any,
     labels: Any = None,
@@ -133,7 +139,7 @@ def as_table(
     A table, or a reader of tables such as `netclust.open_records` returns, is taken as it is, with its own labels.
     Numbers that are missing (None, NaN) are taken from `fill` by the attribute's name, and refused without it.
     """
-    if isinstance(data, Table | TableReader):
+    if isinstance(data, Table) or _is_reader(data):
         if labels is not None:
             raise InputError("records of a table or a reader have their own labels: leave out the others")
         return data if isinstance(data, Table) else concat_tables(list(data))
